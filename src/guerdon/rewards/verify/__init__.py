@@ -1,0 +1,1 @@
+"""Verifiers: rewards that check an answer and say what they found."""
