@@ -25,3 +25,9 @@ class PolicyLoss(PerToken):
     """A loss without gradient where the advantage is 0."""
 
     inert_without_advantage = True
+
+
+class PerGroup(PerToken):
+    """A loss that compares the sequences of a group, which must not be cut apart."""
+
+    unit: Unit = "group"
