@@ -32,21 +32,13 @@ def grpo(
     A_i = (R_i - mean R) / (std R + eps) within the group, rho = pi / pi_old per token. beta > 0 adds a frozen copy
     of the starting policy as role `ref`.
     """
-    terms = (Term(Clip(clip_low, clip_high), reduce),)
+    settings = dict(locals())
     kl = (Term(KLToReference(), reduce, scale=beta, name="kl"),) if beta else ()
     return Method(
-        terms=terms + kl,
+        terms=(Term(Clip(clip_low, clip_high), reduce), *kl),
         estimator=GroupNorm(eps),
         roles={"ref": Role()} if beta else {},
         epochs=epochs,
         minibatches=minibatches,
-        settings={
-            "clip_low": clip_low,
-            "clip_high": clip_high,
-            "beta": beta,
-            "eps": eps,
-            "reduce": reduce,
-            "epochs": epochs,
-            "minibatches": minibatches,
-        },
+        settings=settings,
     )

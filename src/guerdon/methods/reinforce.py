@@ -21,8 +21,9 @@ CARD = Card(
 
 def reinforce(gamma: float = 1.0, reduce: Reduce = sequence_sum) -> Method:
     """L = mean over sequences of sum_t -(G_t - b) log pi(y_t), G_t = sum over s >= t of gamma^(s-t) r_s, b = mean R."""
+    settings = dict(locals())
     return Method(
         terms=(Term(PolicyGradient(), reduce),),
         estimator=Chain((ReturnToGo(gamma), MinusBatchMean())),
-        settings={"gamma": gamma, "reduce": reduce},
+        settings=settings,
     )
