@@ -46,10 +46,10 @@ format: $(VENV)/.dev ## mend what ruff can mend
 	$(BIN)/ruff format .
 
 docs: $(VENV)/.dev ## build the documentation into site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 serve-docs: $(VENV)/.dev ## show the documentation on http://127.0.0.1:8000 and rebuild it as it changes
-	$(BIN)/mkdocs serve --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --strict
 
 # The stamps say what is installed; a changed requirement or version makes them old.
 $(VENV)/.base: pyproject.toml constraints.txt | $(BIN)/pip
