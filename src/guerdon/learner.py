@@ -1,0 +1,168 @@
+"""The learner: who is trained on a batch of experience, and how one update goes.
+
+It holds an engine per role and a method, and is blind to which method it is: split the groups by role, lay them out
+flat, fill the streams that were asked for, estimate advantages, take gradient steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch
+
+from guerdon.collate import by_role, collate, minibatches
+from guerdon.engines.base import Engine
+from guerdon.engines.local import gap
+from guerdon.method import Method, Term
+from guerdon.metrics import Stats, merge, over
+from guerdon.rollouts.base import derive
+from guerdon.types import EMPTY, Batch, Group
+
+
+class GapTooLarge(RuntimeError):
+    """Sampler and engine disagree about the same weights; nothing learned from such data can be trusted."""
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """What one engine learns from in an update: a prepared batch and the terms of the loss."""
+
+    engine: Engine
+    batch: Batch
+    terms: tuple[Term, ...]
+
+
+@dataclass
+class Learner:
+    """engines: by role; 'policy' is always there, a role that shares weights has no engine of its own.
+
+    weights: factor of each reward in the return. max_gap: largest mean |difference| in nats between the sampler's and
+    the engine's log-probabilities on unchanged weights before the run stops; 0 checks nothing.
+    """
+
+    method: Method
+    engines: Mapping[str, Engine]
+    weights: Mapping[str, float] = EMPTY
+    max_gap: float = 0.0
+    seed: int = 0
+    version: int = 0
+    last: Mapping[str, Batch] = field(default_factory=dict)
+    """The batches of the latest update by role, with all their streams: what was really trained on."""
+
+    async def update(self, groups: Sequence[Group]) -> Stats:
+        """One update on these groups; afterwards the version is one higher."""
+        batches = {role: self.prepare(role, collate(gs, self.weights)) for role, gs in by_role(groups).items()}
+        self.last = batches
+        stats = [_summary(batch, role) for role, batch in batches.items()]
+        stats.append(self._check_gap(batches["policy"]))
+        for epoch in range(self.method.epochs):
+            for lessons in self._lessons(batches, epoch):
+                stats.append(self._gradient_step(lessons))
+        self.version += 1
+        return merge(stats)
+
+    def prepare(self, role: str, batch: Batch) -> Batch:
+        """Fill what the estimator and the terms read, and estimate the advantages."""
+        estimator, terms = self._rule(role)
+        needs = {name for term in terms for name in term.objective.needs}
+        batch = self.fill(batch, needs | set(estimator.needs if estimator else ()), self._engine(role))
+        return estimator(batch) if estimator else batch
+
+    def fill(self, batch: Batch, needs: set[str], engine: Engine) -> Batch:
+        """Streams that only a model gives: `old` (this engine's log-probs now), `ref` and `value` from their roles."""
+        sources = {"old": (engine, "logp")}
+        for role, (name, want) in {"ref": ("ref", "logp"), "value": ("value", "value")}.items():
+            if role in self.engines:
+                sources[name] = (self.engines[role], want)
+        for name in sorted(needs):
+            if name in sources and not batch.has(name):
+                source, want = sources[name]
+                batch = batch.put(**{name: source.forward(batch, (want,))[want]})
+        return batch
+
+    def _rule(self, role: str) -> tuple:
+        if role == "policy":
+            return self.method.estimator, self.method.terms
+        if role not in self.method.roles:
+            raise KeyError(f"episodes of role {role!r}, but the method has roles {['policy', *self.method.roles]}")
+        return self.method.roles[role].estimator, self.method.roles[role].terms
+
+    def _engine(self, role: str) -> Engine:
+        shares = self.method.roles[role].shares if role in self.method.roles else None
+        return self.engines[shares or role]
+
+    def _lessons(self, batches: Mapping[str, Batch], epoch: int) -> list[list[Lesson]]:
+        """Per gradient step: who learns from what. A value model learns from the policy's batch."""
+        steps: list[list[Lesson]] = [[] for _ in range(self.method.minibatches)]
+        seed = derive(self.seed, self.version, epoch)
+        learners = [(role, batches[role]) for role in batches]
+        learners += [(r, batches["policy"]) for r, spec in self.method.roles.items() if spec.head == "value"]
+        for role, batch in learners:
+            terms = self._rule(role)[1]
+            for step, rows in enumerate(minibatches(batch, self.method.minibatches, seed) if terms else []):
+                part = batch.select(rows)
+                if role == "policy" and epoch == 0 and step == 0 and self._samples(batch):
+                    part = part.put(fresh=part.version == self.version)
+                steps[step].append(Lesson(self._engine(role), part, terms))
+        return [lessons for lessons in steps if lessons]
+
+    def _gradient_step(self, lessons: Sequence[Lesson]) -> Stats:
+        stats = []
+        for lesson in lessons:
+            stats.append(lesson.engine.forward_backward(lesson.batch, lesson.terms))
+        self._refuse_gap(merge(stats))
+        engines = list({id(lesson.engine): lesson.engine for lesson in lessons}.values())
+        stats += [engine.step() for engine in engines]
+        return merge(stats)
+
+    def _samples(self, batch: Batch) -> bool:
+        return bool((batch.mask & (batch.behavior != 0)).any())
+
+    def _check_gap(self, batch: Batch) -> Stats:
+        """Before anything is learned, at the very first update, on the whole batch."""
+        if self.version or not self.max_gap or not self._samples(batch):
+            return {}
+        fresh = batch.put(fresh=batch.version == self.version)
+        stats = gap(self.engines["policy"].forward(fresh, ("logp",))["logp"], fresh)
+        self._refuse_gap(stats)
+        return stats
+
+    def _refuse_gap(self, stats: Stats) -> None:
+        if not self.max_gap or "gap/mean" not in stats or not stats["gap/mean"].value > self.max_gap:
+            return
+        raise GapTooLarge(
+            f"on unchanged weights the trainer's log-probabilities differ from the sampler's by "
+            f"{stats['gap/mean'].value:.2g} nats on average"
+            f" (largest {stats['gap/max'].value:.2g}; limit {self.max_gap:g})."
+            " Likely causes: a temperature, truncation or logits hook that the trainer does not see; another chat"
+            " template or dtype on one side; stale weights or caches in the sampler; dropout; a broken attention mask."
+            " Raise max_gap only if the difference is known and corrected for."
+        )
+
+    def save(self, folder: Path) -> None:
+        for role, engine in self.engines.items():
+            engine.save(folder / role)
+        torch.save({"version": self.version}, folder / "learner.pt")
+
+    def restore(self, folder: Path) -> None:
+        for role, engine in self.engines.items():
+            engine.restore(folder / role)
+        self.version = torch.load(folder / "learner.pt", weights_only=True)["version"]
+
+
+def _summary(batch: Batch, role: str) -> Stats:
+    """What every batch is described by, whatever the method."""
+    prefix = "" if role == "policy" else f"{role}/"
+    sequences, dense = torch.unique(batch.seq, return_inverse=True)
+    zeros = torch.zeros(len(sequences))
+    returns = zeros.index_add(0, dense, batch.reward)
+    lengths = zeros.index_add(0, dense, batch.mask.float())
+    stats: Stats = {f"{prefix}return": over(returns), f"{prefix}length": over(lengths)}
+    if batch.advantage is not None:
+        live = zeros.index_add(0, dense, (batch.advantage != 0).float()) > 0
+        groups = torch.unique(batch.group)
+        signal = torch.isin(groups, batch.group[live[dense]])
+        stats[f"{prefix}groups/no_signal"] = over(1.0 - signal.float())
+    return stats

@@ -1,0 +1,145 @@
+"""The likelihood of language models: log-probabilities and vocabulary statistics at policy-chosen positions only.
+
+Logits exist for one chunk of positions at a time; what leaves a chunk is a few numbers per position, and with gradients
+the chunk's logits are computed again in the backward pass, so that memory does not grow with vocabulary x length.
+The distribution is the one that was sampled from: logits divided by the stream `temperature`, restricted to the ids of
+the stream `support` where truncation (top-k, top-p, min-p) left only some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+from torch.utils.checkpoint import checkpoint
+
+from guerdon.likelihoods.packing import attention, layout
+from guerdon.models.heads import hidden_of
+from guerdon.types import Batch
+
+CHUNK_ELEMENTS = 1 << 24
+"""Logits held at a time: positions x vocabulary (64 MB in float32)."""
+
+
+class Likelihood(Protocol):
+    """(module, batch, wants) -> {name: [N]}; 0 where the policy chose nothing."""
+
+    def __call__(self, module: Any, batch: Batch, wants: Sequence[str]) -> Mapping[str, Tensor]: ...
+
+
+def _logp(logprobs: Tensor, chosen: Tensor) -> Tensor:
+    return logprobs.gather(1, chosen[:, None]).squeeze(1)
+
+
+def _entropy(logprobs: Tensor, chosen: Tensor) -> Tensor:
+    """Nats, >= 0; ruled-out tokens (log-probability -inf) add nothing."""
+    return -torch.where(logprobs.isfinite(), logprobs.exp() * logprobs, 0.0).sum(1)
+
+
+def _mean_logp(logprobs: Tensor, chosen: Tensor) -> Tensor:
+    """Mean log-probability over the tokens that could have been chosen."""
+    possible = logprobs.isfinite()
+    return torch.where(possible, logprobs, 0.0).sum(1) / possible.sum(1)
+
+
+Statistic = Callable[[Tensor, Tensor], Tensor]
+"""(log-probabilities [C, K], column of the chosen token [C]) -> [C]."""
+
+STATISTICS: dict[str, Statistic] = {"logp": _logp, "entropy": _entropy, "mean_logp": _mean_logp}
+
+
+@dataclass(frozen=True)
+class Autoregressive:
+    """`logp`, `entropy` and `mean_logp` [N] of a Hugging Face causal language model."""
+
+    chunk_elements: int = CHUNK_ELEMENTS
+
+    def __call__(self, module: Any, batch: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
+        unknown = [name for name in wants if name not in STATISTICS]
+        if unknown:
+            raise KeyError(f"a language model has no statistic {unknown}; it has {sorted(STATISTICS)}")
+        parts = hidden_of(module)
+        hidden, actions, inverse = action_states(parts.trunk, module.config, batch)
+        found = self._statistics(parts, hidden, batch.select(actions), wants)
+        return {name: spread(values, actions, inverse, batch) for name, values in found.items()}
+
+    def _statistics(self, parts: Any, hidden: Tensor, chosen: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
+        size = max(1, self.chunk_elements // parts.head.weight.shape[0])
+        target = chosen.inputs["tokens"]
+        temperature, support = chosen.extra.get("temperature"), chosen.extra.get("support")
+        again = torch.is_grad_enabled() and len(hidden) > size
+        chunks = []
+        for begin in range(0, len(hidden), size):
+            cut = slice(begin, begin + size)
+            args = (parts, hidden[cut], target[cut], *(None if x is None else x[cut] for x in (temperature, support)))
+            chunks.append(checkpoint(_chunk, *args, wants, use_reentrant=False) if again else _chunk(*args, wants))
+        if not chunks:
+            return {name: hidden.new_zeros(0, dtype=torch.float32) for name in wants}
+        return {name: torch.cat(column) for name, column in zip(wants, zip(*chunks, strict=True), strict=True)}
+
+
+def _chunk(
+    parts: Any, hidden: Tensor, target: Tensor, temperature: Tensor | None, support: Tensor | None, wants: Sequence[str]
+) -> list[Tensor]:
+    logits = parts.finish(parts.head(hidden)).float()  # [C, V]
+    if temperature is not None:
+        logits = logits / temperature[:, None]
+    if support is not None:
+        logits, target = _restrict(logits, target, support)
+    logprobs = torch.log_softmax(logits, dim=1)
+    return [STATISTICS[name](logprobs, target) for name in wants]
+
+
+def _restrict(logits: Tensor, target: Tensor, support: Tensor) -> tuple[Tensor, Tensor]:
+    """Logits with everything outside the support ruled out; a row of -1 keeps the whole vocabulary."""
+    kept = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, support.clamp(min=0), support >= 0)
+    # -1 entries were written at column 0 above, possibly after a real 0: write the real ones again, last.
+    rows, columns = (support >= 0).nonzero(as_tuple=True)
+    kept[rows, support[rows, columns]] = True
+    kept |= (support < 0).all(1, keepdim=True)
+    return logits.masked_fill(~kept, float("-inf")), target
+
+
+def action_states(trunk: Any, config: Any, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """Hidden states [A, H] from which each distinct action was chosen, a batch row of each [A], distinct token [N].
+
+    An action without a predecessor (the first token of a sequence) has no such state: refused.
+    """
+    plan = layout(batch)
+    wanted = batch.mask[plan.first]  # [U]
+    if bool((plan.before[wanted] < 0).any()):
+        raise ValueError("the first token of a sequence is marked as sampled: a policy needs a prompt of >= 1 token")
+    device = next(trunk.parameters()).device
+    place = plan.place.to(device)
+    visible = None if plan.visible is None else plan.visible.to(device)
+    states = trunk(
+        input_ids=plan.tokens.to(device),
+        attention_mask=attention(config, visible, place, place, next(trunk.parameters()).dtype),
+        position_ids=place,
+        use_cache=False,
+    ).last_hidden_state  # [R, L, H]
+    return states.flatten(0, 1)[plan.before[wanted].to(device)], plan.first[wanted], plan.inverse
+
+
+def spread(values: Tensor, actions: Tensor, inverse: Tensor, batch: Batch) -> Tensor:
+    """Values of distinct actions [A], on every batch row of each [N]; 0 where the policy chose nothing."""
+    distinct = int(inverse.max()) + 1
+    place = torch.full((distinct,), -1, dtype=torch.long)
+    place[inverse[actions]] = torch.arange(len(actions))
+    rows = batch.mask.nonzero().squeeze(1)
+    out = values.new_zeros(len(batch))
+    return out.index_put((rows.to(values.device),), values[place[inverse[rows]].to(values.device)])
+
+
+@dataclass(frozen=True)
+class Values:
+    """`value` [N]: what a value model expects to earn from the state in which each action is chosen."""
+
+    def __call__(self, module: Any, batch: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
+        if tuple(wants) not in ((), ("value",)):
+            raise KeyError(f"a value model gives 'value'; asked for {list(wants)}")
+        hidden, actions, inverse = action_states(module.trunk, module.config, batch)
+        return {"value": spread(module.head(hidden).squeeze(-1).float(), actions, inverse, batch)}

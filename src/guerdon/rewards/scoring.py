@@ -1,0 +1,71 @@
+"""Scoring a group: every reward asked, every answer checked, every fault recorded instead of swallowed or spread.
+
+Used by training and by evaluation alike. A reward that raises, or gives a wrong number of scores, leaves its group
+without that score; one that gives NaN leaves that sample without it. Cancellation passes through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from guerdon.rewards.base import Reward
+from guerdon.rollouts.base import Context
+from guerdon.types import Group, Score, Verdict
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that went wrong with one task: where, and what."""
+
+    task: str
+    where: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"task {self.task}: {self.where}: {self.what}"
+
+
+async def score_group(group: Group, rewards: Sequence[Reward], context: Context) -> list[Fault]:
+    """Put each reward's scores into the episodes (those that have one keep it); return what went wrong."""
+    asked = [reward for reward in rewards if any(reward.name not in episode.scores for episode in group)]
+    answers = await asyncio.gather(*(_ask(reward, group, context) for reward in asked))
+    faults: list[Fault] = []
+    for reward, answer in zip(asked, answers, strict=True):
+        scores, fault = answer
+        faults += [fault] if fault else []
+        for episode, score in zip(group, scores, strict=True):
+            clean, why = _finite(score)
+            faults += [Fault(episode.task.id, f"reward {reward.name!r}", why)] if why else []
+            episode.scores.setdefault(reward.name, clean)
+    return faults
+
+
+async def _ask(reward: Reward, group: Group, context: Context) -> tuple[list[Score], Fault | None]:
+    try:
+        scores = list(await reward(group, context))
+        if len(scores) != len(group):
+            raise ValueError(f"{len(scores)} scores for {len(group)} episodes; expected one each")
+        return scores, None
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+        failed = Score(verdict=Verdict("failed", why))
+        return [failed for _ in group], Fault(group[0].task.id, f"reward {reward.name!r}", why)
+
+
+def _finite(score: Score) -> tuple[Score, str]:
+    """The score without what is not a finite number, and what was wrong with it ('' when nothing was)."""
+    values = [*([] if score.value is None else [score.value]), *score.spans.values()]
+    values += [float(v) for stream in score.tokens.values() for v in stream]
+    if all(math.isfinite(value) for value in values):
+        return score, ""
+    why = f"value {score.value} is not finite" if score.value is not None else "a span or token value is not finite"
+    return replace(score, value=None, spans={}, tokens={}, verdict=Verdict("failed", why)), why
+
+
+def scored(group: Group, rewards: Sequence[Reward]) -> Group:
+    """Episodes to which at least one counting reward applies; the others say nothing and must not dilute the group."""
+    counting = {reward.name for reward in rewards if reward.weight}
+    return [e for e in group if any(score.applies for name, score in e.scores.items() if name in counting)]

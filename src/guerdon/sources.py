@@ -1,0 +1,288 @@
+"""Where experience comes from: rollouts of the policy, a data set, stored episodes, a replay buffer, or a mixture.
+
+A source is entered, asked to `take` a batch of groups at a learner's version, told when new weights are out, and can
+be written down and restored. `Rollouts` is the one for language models; synchronous training is its lag of zero.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+import numpy as np
+
+from guerdon.chat import Chat
+from guerdon.method import Filter
+from guerdon.metrics import Stat, Stats, Total, merge
+from guerdon.rewards.base import Reward
+from guerdon.rewards.scoring import Fault, score_group, scored
+from guerdon.rollouts.base import Context, Rollout, derive
+from guerdon.rollouts.single import single_turn
+from guerdon.samplers.base import Sampler, Sampling
+from guerdon.types import Group, Task
+
+if TYPE_CHECKING:
+    from guerdon.learner import Learner
+
+
+@dataclass(frozen=True)
+class Experience:
+    """What a source hands over: groups to learn from, and what it has to say about how they came about."""
+
+    groups: list[Group]
+    stats: Stats = field(default_factory=dict)
+
+
+class Source(Protocol):
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *error: object) -> None: ...
+    async def take(self, version: int) -> Experience:
+        """The next batch, for a learner at this version."""
+        ...
+
+    async def publish(self, learner: Learner) -> None:
+        """New weights are out: pass them on, and count what was taken as used."""
+        ...
+
+    async def state(self) -> dict[str, Any]:
+        """All that is needed to continue exactly here (after finishing what is in flight)."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+class Starved(RuntimeError):
+    """Filters dropped so many groups in a row that no batch can be filled."""
+
+
+class TooManyFaults(RuntimeError):
+    """So many rollouts or rewards failed that going on would hide a bug."""
+
+
+Draw = Callable[[int], Task]
+"""The i-th task of a run, from 0, for ever; deterministic, so that an index is all the state there is."""
+
+
+@dataclass
+class _Attempt:
+    draw: int
+    version: int
+    group: Group | None = None
+    dropped_by: str = ""
+    faults: list[Fault] = field(default_factory=list)
+    stats: Stats = field(default_factory=dict)
+
+
+@dataclass
+class Rollouts:
+    """Draw a task, roll out a group, score it, filter it.
+
+    Owns (max_lag + 1) * batch slots, each held from the draw of its task until `publish` or a filter's drop, so that
+    data is never older than max_lag versions; with max_lag 0 every batch is sampled by the weights that learn from it,
+    and refills wait until all that is in flight has landed, which makes a run independent of timing.
+    patience: drops in a row, in batches, before `Starved`. max_fault_share: of the groups of the last batches.
+    """
+
+    tasks: Draw
+    samplers: Mapping[str, Sampler]
+    chat: Chat
+    how: Sampling
+    rewards: Sequence[Reward]
+    batch: int
+    n: int
+    rollout: Rollout | None = None
+    filters: Sequence[Filter] = ()
+    max_lag: int = 0
+    patience: int = 20
+    max_fault_share: float = 0.25
+    seed: int = 0
+    draws: int = 0
+    _inflight: dict[asyncio.Task, _Attempt] = field(default_factory=dict)
+    _ready: list[_Attempt] = field(default_factory=list)
+    _taken: int = 0
+    _drops: Counter = field(default_factory=Counter)
+    _recent: list[_Attempt] = field(default_factory=list)
+    _version: int = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        for task in self._inflight:
+            task.cancel()
+        await asyncio.gather(*self._inflight, return_exceptions=True)
+        self._inflight.clear()
+
+    async def take(self, version: int) -> Experience:
+        self._version = version
+        landed: list[Stats] = []
+        while True:
+            self._launch()
+            if self._enough(version):
+                break
+            landed += await self._land()
+        self._ready.sort(key=lambda attempt: (attempt.version, attempt.draw))
+        taken, self._ready = self._ready[: self.batch], self._ready[self.batch :]
+        self._taken += len(taken)
+        self._drops.clear()
+        lag = Stat(sum(version - attempt.version for attempt in taken), len(taken))
+        groups = [attempt.group for attempt in taken if attempt.group is not None]
+        return Experience(groups, merge([*landed, {"lag": lag}, describe(groups, self.rewards)]))
+
+    async def publish(self, learner: Learner) -> None:
+        for role, sampler in self.samplers.items():
+            sampler.load(learner.engines[role].weights() if role in learner.engines else None, learner.version)
+        self._version = learner.version
+        self._taken = 0
+        if self.max_lag:
+            self._launch()
+            await asyncio.sleep(0)
+
+    async def state(self) -> dict[str, Any]:
+        while self._inflight:
+            await self._land()
+        return {"draws": self.draws, "ready": [(a.draw, a.version, a.group) for a in self._ready]}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.draws = state["draws"]
+        self._ready = [_Attempt(draw, version, group) for draw, version, group in state["ready"]]
+
+    def _enough(self, version: int) -> bool:
+        oldest = min((attempt.version for attempt in self._inflight.values()), default=version + 1)
+        return len(self._ready) >= self.batch and oldest > version - self.max_lag
+
+    def _launch(self) -> None:
+        if self.max_lag == 0 and self._inflight:
+            return
+        slots = (self.max_lag + 1) * self.batch
+        while len(self._inflight) + len(self._ready) + self._taken < slots:
+            attempt = _Attempt(self.draws, self._version)
+            self._inflight[asyncio.create_task(self._attempt(attempt))] = attempt
+            self.draws += 1
+
+    async def _land(self) -> list[Stats]:
+        """Wait for a rollout to end; keep it or count its drop."""
+        done, _ = await asyncio.wait(self._inflight, return_when=asyncio.FIRST_COMPLETED)
+        landed = []
+        for task in sorted(done, key=lambda task: self._inflight[task].draw):
+            attempt = self._inflight.pop(task)
+            task.result()
+            landed.append(attempt.stats)
+            self._recent = [*self._recent, attempt][-8 * self.batch :]
+            if attempt.group is not None:
+                self._ready.append(attempt)
+            else:
+                self._drops[attempt.dropped_by] += 1
+        self._guard()
+        return landed
+
+    async def _attempt(self, attempt: _Attempt) -> None:
+        task = self.tasks(attempt.draw)
+        context = Context(self.samplers, self.chat, self.how, self.n, derive(self.seed, "draw", attempt.draw))
+        try:
+            group = await (self.rollout or single_turn)(task, context)
+        except Exception as error:
+            attempt.faults.append(Fault(task.id, "rollout", f"{type(error).__name__}: {error}"))
+            group = []
+        if group:
+            attempt.faults += await score_group(group, self.rewards, context)
+        unscored = len(group)
+        group = scored(group, self.rewards)
+        unscored -= len(group)
+        attempt.stats = _account(attempt, group, unscored, self.rewards)
+        attempt.group, attempt.dropped_by = self._filter(group, bool(attempt.faults))
+
+    def _filter(self, group: Group, faulty: bool) -> tuple[Group | None, str]:
+        if not group:
+            return None, "faults" if faulty else "no reward applied"
+        for passes in self.filters:
+            kept = passes(group)
+            if not kept:
+                return None, getattr(passes, "__name__", repr(passes))
+            group = kept
+        return group, ""
+
+    def _guard(self) -> None:
+        faulty = [attempt for attempt in self._recent if attempt.faults]
+        if len(faulty) >= max(4, self.batch) and len(faulty) > self.max_fault_share * len(self._recent):
+            examples = "; ".join(str(attempt.faults[0]) for attempt in faulty[-3:])
+            raise TooManyFaults(
+                f"{len(faulty)} of the last {len(self._recent)} groups had faults (limit "
+                f"{self.max_fault_share:.0%}). Latest: {examples}"
+            )
+        dropped = self._drops.total()
+        if dropped >= self.patience * self.batch:
+            why = ", ".join(f"{name}: {number}" for name, number in self._drops.most_common())
+            raise Starved(
+                f"{dropped} groups in a row were dropped and no batch of {self.batch} could be filled ({why}). "
+                "The tasks may be too easy or too hard for the policy, or a reward may never vary."
+            )
+
+
+def _account(attempt: _Attempt, group: Group, unscored: int, rewards: Sequence[Reward]) -> Stats:
+    """Counts over everything that was rolled out, kept or not."""
+    everyone = len(group) + unscored
+    stats: Stats = {
+        "sampled/tokens": Total(sum(episode.sampled_tokens for episode in group)),
+        "sampled/rollouts": Total(everyone),
+        "sampled/groups": Total(1),
+        "faults": Total(len(attempt.faults)),
+        "unscored": Stat(unscored, everyone),
+    }
+    return stats
+
+
+def describe(groups: Sequence[Group], rewards: Sequence[Reward]) -> Stats:
+    """Rewards by name, share cut off by the length limit, and the share of each verdict."""
+    episodes = [episode for group in groups for episode in group]
+    stats: Stats = {"truncated": Stat(sum(e.stop == "length" for e in episodes), len(episodes))}
+    for reward in rewards:
+        given = [e.scores[reward.name] for e in episodes if reward.name in e.scores]
+        totals = [score.total() for score in given if score.applies]
+        stats[f"reward/{reward.name}"] = Stat(sum(totals), len(totals))
+        verdicts = Counter(score.verdict.status for score in given if score.verdict)
+        for status, number in verdicts.items():
+            stats[f"verdict/{reward.name}/{status}"] = Stat(number, len(given))
+    return stats
+
+
+@dataclass
+class Dataset:
+    """Groups that are already there (rows to imitate, preference pairs): shuffled anew in every epoch."""
+
+    groups: Sequence[Group]
+    batch: int
+    seed: int = 0
+    draws: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.groups:
+            raise ValueError("the data set is empty; expected at least one row")
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        return None
+
+    async def take(self, version: int) -> Experience:
+        indices = [self._index(draw) for draw in range(self.draws, self.draws + self.batch)]
+        self.draws += self.batch
+        return Experience([self.groups[i] for i in indices], {"epoch": Stat(self.draws / len(self.groups))})
+
+    def _index(self, draw: int) -> int:
+        epoch, place = divmod(draw, len(self.groups))
+        order = np.random.default_rng(derive(self.seed, "epoch", epoch)).permutation(len(self.groups))
+        return int(order[place])
+
+    async def publish(self, learner: Learner) -> None:
+        return None
+
+    async def state(self) -> dict[str, Any]:
+        return {"draws": self.draws}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.draws = state["draws"]
