@@ -1,0 +1,49 @@
+"""The loop. There is one, for every method, synchronous or lagged, on-policy or from a data set."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from guerdon.engines.base import NotFinite
+from guerdon.metrics import Stats, merge, over
+
+import torch
+
+if TYPE_CHECKING:
+    from guerdon.learner import Learner
+    from guerdon.runner import Runner
+    from guerdon.sources import Source
+
+
+async def train(source: Source, learner: Learner, run: Runner) -> None:
+    """Take, update, publish, report; until the run's steps are done or somebody asked it to stop."""
+    async with source:
+        while run.step < run.steps and not run.stopping:
+            clock = Clock()
+            data = await source.take(learner.version)
+            clock.lap("sample")
+            try:
+                stats = await learner.update(data.groups)
+            except NotFinite as error:
+                raise NotFinite(f"step {run.step}: {error} {run.save_evidence(data.groups)}") from error
+            clock.lap("learn")
+            await source.publish(learner)
+            await run.finish_step(data.groups, merge([data.stats, stats, clock.stats()]))
+
+
+class Clock:
+    """Seconds of the parts of a step, as statistics."""
+
+    def __init__(self) -> None:
+        self.laps: dict[str, float] = {}
+        self._begin = self._last = time.perf_counter()
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self.laps[name] = now - self._last
+        self._last = now
+
+    def stats(self) -> Stats:
+        total = time.perf_counter() - self._begin
+        return {f"seconds/{name}": over(torch.tensor([s])) for name, s in {**self.laps, "total": total}.items()}
