@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import torch
 
+from guerdon.method import Term
 from guerdon.types import Batch
 
 
@@ -50,3 +51,9 @@ def make_batch(
 
 def _flat(rows: Sequence[Sequence[float]], dtype: torch.dtype = torch.float32) -> torch.Tensor:
     return torch.tensor([x for row in rows for x in row], dtype=dtype)
+
+
+def total(term: Term, out: dict[str, torch.Tensor], batch: Batch) -> torch.Tensor:
+    """scale * sum_n w_n * l_n: the loss an engine forms of a term."""
+    weights = term.reduce(batch, batch.stream(term.mask))
+    return term.scale * (weights * term.objective(out, batch)).sum()
