@@ -28,6 +28,10 @@ def _config(family: str):
         return hf.LlamaConfig(**wide)
     if family == "qwen2":
         return hf.Qwen2Config(**wide)
+    if family == "qwen2_sliding":
+        return hf.Qwen2Config(**wide, use_sliding_window=True, sliding_window=6, max_window_layers=1)
+    if family == "mistral":
+        return hf.MistralConfig(**wide, sliding_window=6)
     if family == "qwen3":
         return hf.Qwen3Config(**wide, head_dim=16)
     if family == "gemma3":
@@ -36,9 +40,6 @@ def _config(family: str):
     if family == "gpt2":
         return hf.GPT2Config(vocab_size=VOCAB, n_embd=32, n_layer=2, n_head=4, n_positions=128, **SPECIAL)
     return hf.GPTNeoXConfig(**SIZES, **SPECIAL, intermediate_size=64, max_position_embeddings=128)
-
-
-FAMILIES = ("llama", "qwen2", "qwen3", "gemma3", "gpt2", "gpt_neox")
 
 
 @functools.cache

@@ -12,7 +12,7 @@ import torch
 from guerdon.samplers.base import Sampling
 from guerdon.samplers.local import LocalSampler
 
-FAMILIES = ("llama", "qwen2", "qwen3", "gemma3", "gpt2", "gpt_neox")
+FAMILIES = ("llama", "qwen2", "qwen3", "gemma3", "gpt2", "gpt_neox", "qwen2_sliding", "mistral")
 PROMPT = [5, 17, 200, 33, 8, 91, 150]
 OTHERS = [[7, 7, 9], [250, 3], [12, 90, 41, 77, 4, 8, 15, 16, 23, 42, 108, 6]]
 
@@ -263,7 +263,7 @@ def test_new_weights_midway_start_a_span_drawn_from_the_new_weights(build, token
             logprobs = logits.log_softmax(-1)[torch.arange(14), torch.from_numpy(tokens)]
             np.testing.assert_allclose(span.logprobs, logprobs[at : at + len(span.tokens)], atol=1e-4)
             at += len(span.tokens)
-        assert [span.message is None for span in sample.spans][-1] is False
+        assert [span.message is None for span in sample.spans] == [True] * (len(sample.spans) - 1) + [False]
 
 
 def test_a_shared_module_that_was_trained_is_seen_after_load(build, tokenizer):
@@ -299,7 +299,7 @@ def test_lora_layers_take_part(build, tokenizer):
 
 def test_the_modules_modes_come_back_and_checkpointing_does_no_harm(build, tokenizer):
     model = copy.deepcopy(build("gpt2"))
-    model.gradient_checkpointing_enable()
+    model.activation_checkpointing_enable()
     model.transformer.h[0].eval()
     modes = [part.training for part in model.modules()]
     ((sample,),) = run(LocalSampler(model, tokenizer), (PROMPT, Sampling(max_tokens=5), [1]))
@@ -330,6 +330,44 @@ def test_an_exception_in_the_pump_reaches_every_caller_and_the_sampler_recovers(
     assert tokens_of(run(sampler, (PROMPT, Sampling(max_tokens=9), [1]))) == tokens_of(
         run(LocalSampler(model, tokenizer), (PROMPT, Sampling(max_tokens=9), [1]))
     )
+
+
+def test_a_loop_closed_midway_leaves_nothing_behind(model, tokenizer):
+    sampler = LocalSampler(model, tokenizer, slots=3)
+    requests = [(p, Sampling(max_tokens=30), [1, 2]) for p in [PROMPT, *OTHERS]]
+
+    async def give_up():
+        task = asyncio.create_task(sampler.sample(*requests[0]))
+        while sampler.sampled_tokens < 10:
+            await asyncio.sleep(0)
+        return task
+
+    assert asyncio.run(give_up()).cancelled()
+    assert tokens_of(run(sampler, *requests)) == tokens_of(run(LocalSampler(model, tokenizer), *requests))
+
+
+def test_idle_samplers_hold_no_keys_and_values(model, tokenizer):
+    sampler = LocalSampler(model, tokenizer)
+
+    async def main():
+        await sampler.sample(PROMPT, Sampling(max_tokens=3), [1])
+        await asyncio.sleep(0)
+        return [layer.keys for layer in sampler._decoder.cache.layers]
+
+    assert asyncio.run(main()) == [None, None]
+
+
+def test_half_precision_models_sample_from_float32_probabilities(build, tokenizer):
+    model = copy.deepcopy(build("gemma3")).to(torch.bfloat16)
+    how = Sampling(max_tokens=6, top_k=5)
+    (samples,) = run(LocalSampler(model, tokenizer), (PROMPT, how, range(20)))
+    for sample in samples:
+        (span,) = sample.spans
+        logprobs = plain_logits(model, PROMPT, span.tokens).log_softmax(-1)[
+            torch.arange(6), torch.from_numpy(span.tokens)
+        ]
+        assert (span.logprobs >= logprobs.numpy() - 0.2).all()
+        assert all(token in ids for token, ids in zip(span.tokens, span.extra["support"], strict=True))
 
 
 def test_a_failing_hook_fails_its_own_request_only(model, tokenizer):

@@ -28,7 +28,8 @@ from guerdon.types import IntArray
 class LocalSampler:
     """Samples from a Hugging Face causal LM (plain or with LoRA) shared with whoever trains it.
 
-    slots: completions decoded at once. Memory for keys and values grows with the rows and lengths really reached.
+    slots: completions decoded at once. Memory for keys and values grows with the rows and lengths really reached, and
+    is given back once nothing is left to sample.
     Counters: `sampled_tokens`; `prompt_tokens` that went through the model to fill a cache (a group's prompt counts
     once); `seconds` spent computing.
     """
@@ -113,6 +114,7 @@ class LocalSampler:
             while self._open:
                 self._advance()
                 await asyncio.sleep(0)
+            self._clear()  # the trainer may need the memory of the keys and values before the next call
         except asyncio.CancelledError:
             for request in self._open:
                 request.future.cancel()

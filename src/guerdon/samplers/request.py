@@ -50,7 +50,7 @@ class Row:
         self._streams: dict[str, list[Any]] = {}
         self._ids = np.concatenate([request.prompt, np.zeros(limit, dtype=np.int64)])
         # Counter-based and keyed by the seed alone: the i-th token always sees the i-th number.
-        self._uniforms = np.random.Generator(np.random.Philox(key=seed % 2**128)).random(limit).tolist()
+        self._uniforms = np.random.Generator(np.random.Philox(key=int(seed) % 2**128)).random(limit).tolist()
         how = request.how
         self._watch = StopWatch(request.decode, how.stop_strings, how.prefix) if how.stop_strings else None
 
