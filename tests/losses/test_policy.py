@@ -3,14 +3,15 @@ import math
 import pytest
 import torch
 
+from guerdon.losses.divergence import KLToReference
 from guerdon.losses.policy import (
     Capped,
     Clip,
     Corrected,
     DualClip,
+    ImportanceWeighted,
     MeanRatioClip,
     PolicyGradient,
-    Reweighted,
     SequenceRatioClip,
     clipped,
     dual_clipped,
@@ -147,16 +148,11 @@ def test_the_correction_multiplies_loss_and_gradient_token_by_token():
     assert logp.grad.tolist() == [-2.0, 1.0]
 
 
-def test_reweighting_keeps_the_needs_of_what_it_wraps_and_detaches_the_weight():
-    class Bare(Clip):
-        wants = ("entropy",)
-
-    assert Reweighted(Bare()).wants == ("entropy", "logp")
-    logp = torch.tensor([math.log(0.5)], requires_grad=True)
-    batch = make_batch(behavior=[[math.log(0.25)]], advantages=[[1.0]])
-    loss = Reweighted(PolicyGradient())({"logp": logp}, batch).sum()
-    loss.backward()
-    assert logp.grad.item() == pytest.approx(-2.0)
+def test_the_importance_weight_keeps_the_needs_of_what_it_wraps():
+    weighted = ImportanceWeighted(KLToReference())
+    assert weighted.needs == ("ref",)
+    assert weighted.wants == ("logp",)
+    assert not weighted.inert_without_advantage
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,8 @@ class KLToReference(PerToken):
     """KL to the stream `ref`, with the value of one estimator and the gradient of another (Schulman 2020).
 
     `value=k3, gradient=k3` is GRPO's term and pulls towards KL(ref || pi); `gradient=k2` descends KL(pi || ref).
-    Both hold for tokens sampled from the current policy; see `losses.policy.Reweighted` for older ones. Sequences
-    of groups without signal are trained on as well.
+    Both hold for tokens sampled from the current policy. `losses.policy.ImportanceWeighted(KLToReference())` descends
+    KL(pi || ref) on fresh and on older ones. Sequences of groups without signal are trained on as well.
     """
 
     value: Divergence = k3

@@ -160,16 +160,19 @@ class Corrected(PerToken):
 
 
 @dataclass(frozen=True)
-class Reweighted(PerToken):
-    """Another objective, multiplied by the detached ratio pi / pi_old of each token: what makes a term that was
-    written for fresh samples, such as a KL term, right in expectation on older ones."""
+class ImportanceWeighted(PerToken):
+    """rho * f, rho = pi / pi_old of the token, for an objective f whose expectation under the current policy is the
+    loss, such as a KL or entropy term: E_old[rho f] = E_pi[f], in value and in gradient.
+
+    The gradient flows through rho as well. Not for policy losses, whose value is not what they descend.
+    """
 
     objective: Objective
 
     def __post_init__(self) -> None:
-        for name in ("needs", "unit", "inert_without_advantage"):
+        for name in ("needs", "unit"):
             object.__setattr__(self, name, getattr(self.objective, name))
         object.__setattr__(self, "wants", tuple(dict.fromkeys((*self.objective.wants, "logp"))))
 
     def __call__(self, out: Mapping[str, Tensor], batch: Batch) -> Tensor:
-        return self.objective(out, batch) * log_ratio(out, batch).clamp(-LIMIT, LIMIT).exp().detach()  # [N]
+        return self.objective(out, batch) * log_ratio(out, batch).clamp(-LIMIT, LIMIT).exp()  # [N]
