@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from guerdon.names import nearest
 from guerdon.rewards.bounded import bounded
@@ -46,6 +46,8 @@ def gym_tasks(name: str, heldout: int = 100, extract: Extract = "marked", **opti
     """
     if heldout < 1:
         raise ValueError(f"heldout is {heldout}; expected at least 1 problem")
+    if extract not in get_args(Extract):
+        raise ValueError(f"extract is {extract!r}; expected one of {', '.join(get_args(Extract))}")
     _check(name, options)
     source = _Source(name, _hashable(options), heldout)
     settings = "".join(f" {key}={value}" for key, value in source.options)
@@ -191,7 +193,8 @@ def _check(name: str, options: Mapping[str, Any]) -> None:
     accepted = gym_options(name)
     for key in options:
         if key not in accepted:
-            raise ValueError(f"rg:{name} has no option {key!r}{nearest(key, accepted)}")
+            own = nearest(key, [*accepted, "heldout", "extract"])
+            raise ValueError(f"rg:{name} has no option {key!r}{own}")
     try:
         _dataset(name, _hashable(options), 0)
     except (AssertionError, TypeError, ValueError) as error:
