@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from guerdon.likelihoods.packing import attention, layout
-from guerdon.models.heads import hidden_of
+from guerdon.likelihoods.packing import layout
+from guerdon.models.attention import attention
+from guerdon.models.heads import split
 from guerdon.types import Batch
 
 CHUNK_ELEMENTS = 1 << 24
@@ -61,7 +62,7 @@ class Autoregressive:
         unknown = [name for name in wants if name not in STATISTICS]
         if unknown:
             raise KeyError(f"a language model has no statistic {unknown}; it has {sorted(STATISTICS)}")
-        parts = hidden_of(module)
+        parts = split(module)
         hidden, actions, inverse = action_states(parts.trunk, module.config, batch)
         found = self._statistics(parts, hidden, batch.select(actions), wants)
         return {name: spread(values, actions, inverse, batch) for name, values in found.items()}
@@ -141,5 +142,5 @@ class Values:
     def __call__(self, module: Any, batch: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
         if tuple(wants) not in ((), ("value",)):
             raise KeyError(f"a value model gives 'value'; asked for {list(wants)}")
-        hidden, actions, inverse = action_states(module.trunk, module.config, batch)
-        return {"value": spread(module.head(hidden).squeeze(-1).float(), actions, inverse, batch)}
+        hidden, actions, inverse = action_states(module.trunk, module.trunk.config, batch)
+        return {"value": spread(module(hidden), actions, inverse, batch)}

@@ -7,7 +7,6 @@ token see the tokens of its own path and nothing else. The layout is the only pl
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -97,28 +96,3 @@ def _visible(
     # Padding attends to itself: a row of the mask without any key makes the softmax NaN.
     seen |= (depth < 0)[:, :, None] & torch.eye(length, dtype=torch.bool)
     return seen[:, None]
-
-
-def attention(config: Any, visible: Tensor | None, place_q: Tensor, place_k: Tensor, dtype: torch.dtype) -> Any:
-    """The `attention_mask` argument of a transformers model for a [R, 1, Q, K] bool mask.
-
-    place_q [R, Q] and place_k [R, K] are positions, for layers that see a sliding window. Scaled-dot-product attention
-    takes bools, eager attention takes numbers to add; models with several kinds of layer take one mask per kind.
-    """
-    if visible is None:
-        return None
-    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
-    unknown = kinds - {"full_attention", "sliding_attention"}
-    if unknown:
-        raise ValueError(f"{config.model_type} has layers of kind {sorted(unknown)}, which guerdon cannot mask yet")
-    masks = {"full_attention": visible}
-    if "sliding_attention" in kinds:
-        near = place_q[:, None, :, None] - place_k[:, None, None, :] < config.sliding_window
-        masks["sliding_attention"] = visible & near
-    if config._attn_implementation == "eager":
-        masks = {kind: _additive(mask, dtype) for kind, mask in masks.items()}
-    return masks if len(kinds) > 1 else masks[kinds.pop()]
-
-
-def _additive(mask: Tensor, dtype: torch.dtype) -> Tensor:
-    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(~mask, torch.finfo(dtype).min)

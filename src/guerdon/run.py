@@ -1,0 +1,250 @@
+"""A run as a value: what is learned, from what, how long, on which model; and where it lives on disk.
+
+A recipe returns a `Run`; nothing is loaded or started by making one. The folder of a run is complete without any
+service: `run.json` (how to make the same run again), `metrics.jsonl`, `episodes/`, `checkpoints/`, `model/`,
+`report.html`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from guerdon.method import Method
+from guerdon.samplers.base import Sampling
+from guerdon.types import EMPTY
+
+if TYPE_CHECKING:
+    from guerdon.rewards.base import Reward
+    from guerdon.runner import Parts
+    from guerdon.sources import Source
+    from guerdon.tasks.base import TaskSet
+
+
+def option(default: Any, text: str) -> Any:
+    """A field of `Options`: its default, and the line that `--help` shows."""
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class Options:
+    """What every run can be told, whatever its method. Each field is an option of the command line."""
+
+    model: str = option("tiny", "policy to start from: tiny, smollm2-135m, a Hugging Face folder, or a hub name")
+    tasks: str = option("arithmetic", "what to learn: a built-in set, rg:NAME, a .jsonl/.parquet/.csv file, hub:NAME")
+    reward: str | None = option(None, "how to score: exact, numeric, or file.py:function (default: the tasks' own)")
+    steps: int = option(100, "updates to make")
+    prompts_per_step: int = option(32, "tasks drawn for one update")
+    samples_per_prompt: int = option(8, "completions per task: the group")
+    max_new_tokens: int = option(16, "longest completion, in tokens")
+    temperature: float = option(1.0, "sampling temperature in training")
+    top_p: float = option(1.0, "nucleus sampling in training; 1 is off")
+    top_k: int = option(0, "sample from the k likeliest tokens only; 0 is off")
+    min_p: float = option(0.0, "rule out tokens below this share of the likeliest; 0 is off")
+    stop: str | None = option(None, "a string that ends a completion")
+    lr: float = option(1e-3, "learning rate of AdamW")
+    schedule: Literal["constant", "linear", "cosine"] = option("constant", "learning rate after the warm-up")
+    warmup: int = option(0, "optimiser steps over which the learning rate rises")
+    weight_decay: float = option(0.0, "AdamW weight decay")
+    max_grad_norm: float = option(1.0, "gradient norm to clip to; 0 clips nothing")
+    seed: int = option(0, "seeds tasks, samples and order")
+    eval_every: int = option(25, "updates between evaluations on held-out tasks; 0: only before and after")
+    eval_tasks: int = option(256, "held-out tasks per evaluation, one completion each; 0: no evaluation")
+    save_every: int = option(50, "updates between checkpoints; 0: only at the end")
+    keep: int = option(2, "checkpoints to keep")
+    max_lag: int = option(0, "versions that training data may be older than the policy; 0 is synchronous")
+    max_gap: float = option(0.01, "stop when sampler and trainer disagree by more nats on average; 0: never")
+    tokens_per_micro_batch: int = option(4096, "padded tokens that go through the model at once in training")
+    slots: int = option(64, "completions decoded at once")
+    dtype: Literal["float32", "bfloat16", "float16"] = option("float32", "number format of the weights")
+    device: str = option("cpu", "cpu, cuda, cuda:1, ...")
+    lora_rank: int = option(0, "train adapters of this rank instead of all weights; 0: all weights")
+    gradient_checkpointing: bool = option(False, "trade time for memory in training")
+    end_token: str | None = option(None, "end token, for a tokenizer that names none")
+    chat_template: bool | None = option(None, "use the tokenizer's chat template (default: if it has one)")
+
+    def __post_init__(self) -> None:
+        least = {"steps": 1, "prompts_per_step": 1, "samples_per_prompt": 1, "keep": 1, "slots": 1}
+        least |= {"eval_every": 0, "eval_tasks": 0, "save_every": 0, "max_lag": 0, "max_gap": 0, "lora_rank": 0}
+        for name, bound in least.items():
+            if getattr(self, name) < bound:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected at least {bound}")
+        if self.temperature <= 0:
+            raise ValueError(f"temperature is {self.temperature}; training needs more than 0: greedy says nothing new")
+
+    def sampling(self, stop_tokens: tuple[int, ...]) -> Sampling:
+        return Sampling(
+            max_tokens=self.max_new_tokens,
+            temperature=self.temperature,
+            top_p=self.top_p,
+            top_k=self.top_k,
+            min_p=self.min_p,
+            stop_tokens=stop_tokens,
+            stop_strings=(self.stop,) if self.stop else (),
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that has not started. source: None for rollouts on `tasks`; else made from the loaded parts."""
+
+    method: Method
+    options: Options = field(default_factory=Options)
+    tasks: TaskSet | None = None
+    rewards: tuple[Reward, ...] = ()
+    source: Callable[[Parts], Source] | None = None
+    recipe: str = ""
+    """Name of the recipe or file.py:function that made this, for resuming."""
+    arguments: Mapping[str, Any] = EMPTY
+    """What the recipe was called with."""
+
+    def __post_init__(self) -> None:
+        if self.source is None and self.tasks is None:
+            raise ValueError("a run needs tasks to roll out, or a source of its own")
+        least = max((e.min_group for e in [self.method.estimator] if e), default=1)
+        if self.source is None and self.options.samples_per_prompt < least:
+            raise ValueError(
+                f"samples_per_prompt is {self.options.samples_per_prompt}; this method compares completions of one "
+                f"prompt and needs at least {least}"
+            )
+
+    def describe(self) -> dict[str, Any]:
+        """Everything about the run that can be written down."""
+        return {
+            "recipe": self.recipe,
+            "arguments": dict(self.arguments),
+            "options": asdict(self.options),
+            "method": {
+                "settings": {k: _plain(v) for k, v in self.method.settings.items()},
+                "terms": [repr(term) for term in self.method.terms],
+                "estimator": repr(self.method.estimator),
+                "filters": [repr(f) for f in self.method.filters],
+                "roles": {k: repr(v) for k, v in self.method.roles.items()},
+                "epochs": self.method.epochs,
+                "minibatches": self.method.minibatches,
+            },
+            "tasks": self.tasks.describe if self.tasks else None,
+            "rewards": {reward.name: reward.weight for reward in self.rewards},
+        }
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else repr(value)
+
+
+@dataclass
+class Budget:
+    """What a run has used so far. Comparisons are made at equal budget, never at equal steps."""
+
+    sampled_tokens: int = 0
+    trained_tokens: int = 0
+    rollouts: int = 0
+    gradient_steps: int = 0
+    judge_tokens: int = 0
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, float]:
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+
+class FolderTaken(FileExistsError):
+    """A run folder already holds a run."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """The places in a run's folder."""
+
+    path: Path
+
+    @property
+    def record(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def metrics(self) -> Path:
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoints(self) -> Path:
+        return self.path / "checkpoints"
+
+    @property
+    def model(self) -> Path:
+        return self.path / "model"
+
+    @property
+    def report(self) -> Path:
+        return self.path / "report.html"
+
+    def episodes(self, step: int, kind: str = "step") -> Path:
+        return self.path / "episodes" / f"{kind}-{step:06d}.parquet"
+
+    def create(self, run: Run) -> None:
+        """Make the folder and write `run.json`. FolderTaken when it holds a run, OSError when it cannot be written."""
+        if self.record.exists():
+            raise FolderTaken(f"{self.path} already holds a run; resume it with --resume {self.path}, or choose --out")
+        if self.path.exists() and any(self.path.iterdir()):
+            raise FolderTaken(f"{self.path} is not empty and is no run folder; choose another --out")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            record = {**run.describe(), "versions": versions(), "hardware": hardware()}
+            aside = self.record.with_suffix(".tmp")
+            aside.write_text(json.dumps(record, indent=2, default=str) + "\n", encoding="utf-8")
+            os.replace(aside, self.record)
+        except OSError as error:
+            raise OSError(f"cannot write the run folder {self.path}: {error}; choose another with --out") from error
+
+    def read(self) -> dict[str, Any]:
+        if not self.record.exists():
+            raise FileNotFoundError(f"{self.path} is no run folder: it has no run.json")
+        try:
+            return dict(json.loads(self.record.read_text(encoding="utf-8")))
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{self.record} is damaged ({error}); expected the JSON that guerdon wrote") from error
+
+    def rewind(self, step: int) -> None:
+        """Remove episodes of steps after `step`: the resumed run will write them again."""
+        for path in (self.path / "episodes").glob("*-*.parquet"):
+            number = path.stem.split("-")[-1]
+            if number.isdigit() and int(number) > step:
+                path.unlink()
+
+
+def fresh_folder(name: str, root: Path = Path("runs")) -> Path:
+    """`runs/NAME-1`, or the first number that is free."""
+    number = 1
+    while (root / f"{name}-{number}").exists():
+        number += 1
+    return root / f"{name}-{number}"
+
+
+def versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for package in ("guerdon", "torch", "transformers", "tokenizers", "numpy", "peft", "reasoning-gym"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def hardware() -> dict[str, Any]:
+    import torch
+
+    return {
+        "machine": platform.machine(),
+        "system": platform.platform(),
+        "cpus": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "free_disk_gb": round(shutil.disk_usage(Path.cwd()).free / 1e9, 1),
+    }

@@ -1,0 +1,355 @@
+"""Running a run: load its parts, drive the loop, log, evaluate, save, stop when asked, and continue where it was.
+
+`execute` is what the command line calls. SIGINT and SIGTERM let the step in hand finish, then save; a second one
+stops at once. Whatever happens, the last whole checkpoint stays whole.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import hashlib
+import pickle
+import resource
+import signal
+import statistics
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from guerdon import checkpoint
+from guerdon.chat import Chat
+from guerdon.engines.base import Engine
+from guerdon.engines.local import LocalEngine, Optim
+from guerdon.evaluation.evaluate import Evaluation, evaluate
+from guerdon.learner import Learner
+from guerdon.likelihoods.autoregressive import Autoregressive, Values
+from guerdon.loop import train
+from guerdon.method import Role
+from guerdon.metrics import Event, Log, Sink, Stats, read_events, values
+from guerdon.models.heads import ValueHead
+from guerdon.models.load import Policy, load_policy, save_policy
+from guerdon.models.lora import Lora
+from guerdon.run import Budget, Options, Run, RunFolder
+from guerdon.samplers.base import Sampler, Sampling
+from guerdon.samplers.local import LocalSampler
+from guerdon.sources import Rollouts, Source
+from guerdon.store import write_episodes
+from guerdon.tasks.base import Shuffled, each
+from guerdon.types import Group
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a run is made of once it is loaded."""
+
+    run: Run
+    policy: Policy
+    chat: Chat
+    how: Sampling
+    samplers: Mapping[str, Sampler]
+    engines: Mapping[str, Engine]
+
+
+def load_parts(run: Run) -> Parts:
+    """Load the policy and every other role's model; one sampler for each that speaks."""
+    o = run.options
+    policy = load_policy(
+        o.model,
+        dtype=o.dtype,
+        lora=Lora(rank=o.lora_rank, alpha=2 * o.lora_rank) if o.lora_rank else None,
+        gradient_checkpointing=o.gradient_checkpointing,
+        device=o.device,
+        end_token=o.end_token,
+    )
+    engines: dict[str, Engine] = {}
+    samplers: dict[str, Sampler] = {"policy": LocalSampler(policy.module, policy.tokenizer, slots=o.slots)}
+    for name, role in run.method.roles.items():
+        if role.shares:
+            samplers[name] = samplers[role.shares]
+            continue
+        module = _role_module(role, policy, o)
+        engines[name] = _role_engine(module, role, o)
+        if role.head == "lm" and not role.frozen:
+            samplers[name] = LocalSampler(module, policy.tokenizer, slots=o.slots)
+    engines["policy"] = LocalEngine(policy.module, Autoregressive(), optim(o), o.tokens_per_micro_batch)
+    chat = Chat(policy.tokenizer, template=o.chat_template)
+    return Parts(run, policy, chat, o.sampling(policy.stop_tokens), samplers, engines)
+
+
+def optim(o: Options, lr: float | None = None) -> Optim:
+    return Optim(
+        lr=o.lr if lr is None else lr,
+        schedule=o.schedule,
+        warmup=o.warmup,
+        total=o.steps,
+        weight_decay=o.weight_decay,
+        max_grad_norm=o.max_grad_norm,
+    )
+
+
+def _role_module(role: Role, policy: Policy, o: Options) -> Any:
+    if role.start == "policy":
+        module = copy.deepcopy(policy.module)
+    else:
+        module = load_policy(role.start, dtype=o.dtype, device=o.device).module
+    if role.head == "value":
+        module = ValueHead(module)
+    return module.requires_grad_(False) if role.frozen else module.requires_grad_(True)
+
+
+def _role_engine(module: Any, role: Role, o: Options) -> LocalEngine:
+    likelihood = Values() if role.head == "value" else Autoregressive()
+    return LocalEngine(module, likelihood, None if role.frozen else optim(o, role.lr), o.tokens_per_micro_batch)
+
+
+def make_source(parts: Parts) -> Source:
+    run, o = parts.run, parts.run.options
+    if run.source is not None:
+        return run.source(parts)
+    assert run.tasks is not None
+    return Rollouts(
+        tasks=Shuffled(run.tasks.train, o.seed).draw,
+        samplers=parts.samplers,
+        chat=parts.chat,
+        how=parts.how,
+        rewards=run.rewards,
+        batch=o.prompts_per_step,
+        n=o.samples_per_prompt,
+        rollout=run.method.rollout,
+        filters=run.method.filters,
+        max_lag=o.max_lag,
+        seed=o.seed,
+    )
+
+
+@dataclass
+class Runner:
+    """A run in progress. step: updates done. stopping: finish the step in hand, save, and leave."""
+
+    parts: Parts
+    folder: RunFolder
+    learner: Learner
+    source: Source
+    log: Log
+    step: int = 0
+    stopping: bool = False
+    budget: Budget = field(default_factory=Budget)
+    _began: float = field(default_factory=time.perf_counter)
+    _saved: int = -1
+
+    @property
+    def steps(self) -> int:
+        return self.options.steps
+
+    @property
+    def options(self) -> Options:
+        return self.parts.run.options
+
+    async def finish_step(self, groups: list[Group], stats: Stats) -> None:
+        """Account for a step, log it, store its episodes; evaluate and save when due."""
+        self.step += 1
+        numbers = values(stats)
+        self._spend(numbers)
+        write_episodes(self.folder.episodes(self.step), self.step, groups, self.learner.last.get("policy"))
+        self.log("step", step=self.step, steps=self.steps, metrics=numbers, budget=self.budget.as_dict())
+        if _due(self.step, self.options.eval_every) and self.step < self.steps:
+            await self.evaluate()
+        if _due(self.step, self.options.save_every) and self.step < self.steps:
+            await self.save()
+
+    def _spend(self, numbers: Mapping[str, float]) -> None:
+        self.budget.sampled_tokens += int(numbers.get("sampled/tokens", 0))
+        self.budget.rollouts += int(numbers.get("sampled/rollouts", 0))
+        self.budget.judge_tokens += int(numbers.get("sampled/judge_tokens", 0))
+        self.budget.seconds += time.perf_counter() - self._began
+        self._began = time.perf_counter()
+        engine = self.parts.engines["policy"]
+        if isinstance(engine, LocalEngine):
+            self.budget.trained_tokens, self.budget.gradient_steps = engine.trained_tokens, engine.steps
+
+    async def evaluate(self) -> Evaluation | None:
+        """Held-out accuracy with the very sampling, rewards and limits of training."""
+        run = self.parts.run
+        if run.tasks is None or not self.options.eval_tasks:
+            return None
+        tasks = list(each(run.tasks.heldout, self.options.eval_tasks))
+        found = await evaluate(tasks, run.tasks.reward, self.parts.samplers, self.parts.chat, self.parts.how)
+        write_episodes(self.folder.episodes(self.step, "heldout"), self.step, found.groups)
+        self.log("eval", step=self.step, **found.as_dict())
+        return found
+
+    async def save(self) -> None:
+        """Write a checkpoint; the run can continue from it exactly."""
+        state = {"step": self.step, "budget": self.budget, "source": await self.source.state()}
+
+        def write(folder: Path) -> None:
+            self.learner.save(folder)
+            self.parts.policy.tokenizer.save_pretrained(folder / "policy" / "model")
+            checkpoint.write_state(folder, state)
+
+        path = checkpoint.save(self.folder.checkpoints, self.step, write, self.options.keep)
+        self._saved = self.step
+        self.log("save", step=self.step, path=str(path))
+
+    def restore(self, path: Path) -> None:
+        try:
+            self.learner.restore(path)
+            state = checkpoint.read_state(path)
+        except (OSError, KeyError, EOFError, pickle.UnpicklingError) as error:
+            raise ValueError(f"checkpoint {path} cannot be read: {type(error).__name__}: {error}") from error
+        self.step, self.budget = state["step"], state["budget"]
+        self.source.restore(state["source"])
+        for sampler in self.parts.samplers.values():
+            sampler.load(None, self.learner.version)
+        self.folder.rewind(self.step)
+        self.log.rewind(self.step)
+        self._saved = self.step
+
+    def save_evidence(self, groups: list[Group]) -> str:
+        """Keep the batch that broke a step, next to the run."""
+        path = self.folder.path / "episodes" / f"failed-step-{self.step}.parquet"
+        write_episodes(path, self.step, groups)
+        return f"The batch is saved in {path}."
+
+    async def finish(self) -> None:
+        """Last evaluation, last checkpoint, and the trained policy as a plain folder."""
+        if self.step == self.steps:
+            await self.evaluate()
+            save_policy(self.parts.policy.module, self.parts.policy.tokenizer, self.folder.model)
+        if self._saved != self.step:
+            await self.save()
+
+
+def _due(step: int, every: int) -> bool:
+    return every > 0 and step % every == 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended. state: finished or interrupted."""
+
+    state: str
+    folder: Path
+    step: int
+    summary: dict[str, Any]
+
+
+def prepare(run: Run, folder: RunFolder, sinks: Iterable[Sink] = ()) -> Runner:
+    """Load everything and put it together, without starting."""
+    parts = load_parts(run)
+    learner = Learner(
+        method=run.method,
+        engines=parts.engines,
+        weights={reward.name: reward.weight for reward in run.rewards},
+        max_gap=run.options.max_gap,
+        seed=run.options.seed,
+    )
+    return Runner(parts, folder, learner, make_source(parts), Log(folder.metrics, sinks))
+
+
+def execute(run: Run, out: Path, *, resume: bool = False, sinks: Iterable[Sink] = ()) -> Outcome:
+    """Run to the end, or until interrupted. With `resume`, continue the run in `out` from its last whole checkpoint."""
+    folder = RunFolder(out)
+    if not resume:
+        folder.create(run)
+    runner = prepare(run, folder, sinks)
+    if resume:
+        _resume(runner)
+    runner.log("start", step=runner.step, steps=runner.steps, run=str(out), recipe=run.recipe, model=run.options.model)
+    try:
+        asyncio.run(_drive(runner))
+    except BaseException as error:
+        with suppress(OSError):
+            runner.log("end", step=runner.step, state="failed", why=f"{type(error).__name__}: {error}")
+        raise
+    state = "finished" if runner.step == runner.steps else "interrupted"
+    summary = summarise(runner)
+    runner.log("end", step=runner.step, state=state, summary=summary)
+    return Outcome(state, out, runner.step, summary)
+
+
+def _resume(runner: Runner) -> None:
+    whole = checkpoint.complete(runner.folder.checkpoints)
+    if not whole:
+        runner.folder.rewind(-1)
+        runner.log.rewind(-1)
+        return
+    if checkpoint.step_of(whole[-1]) >= runner.steps:
+        raise ValueError(
+            f"{runner.folder.path} is already at step {checkpoint.step_of(whole[-1])} of {runner.steps}; "
+            "nothing is left to do. Give more --steps to go on"
+        )
+    runner.restore(whole[-1])
+
+
+async def _drive(runner: Runner) -> None:
+    with _stop_signals(runner):
+        if runner.step == 0:
+            await runner.evaluate()
+        await train(runner.source, runner.learner, runner)
+        await runner.finish()
+
+
+@contextmanager
+def _stop_signals(runner: Runner) -> Iterator[None]:
+    """SIGINT and SIGTERM ask for a stop; the second time they get it. Off the main thread nothing is installed."""
+
+    def ask(number: int, frame: Any) -> None:
+        if runner.stopping:
+            raise KeyboardInterrupt
+        runner.stopping = True
+        runner.log("stopping", step=runner.step, signal=signal.Signals(number).name)
+
+    old = {}
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            old[number] = signal.signal(number, ask)
+    except ValueError:
+        pass
+    try:
+        yield
+    finally:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+
+def summarise(runner: Runner) -> dict[str, Any]:
+    """What `--json` prints: documented in docs/json.md."""
+    events = read_events(runner.folder.metrics)
+    evals = [event for event in events if event["event"] == "eval"]
+    steps = [event["metrics"] for event in events if event["event"] == "step"]
+    return {
+        "run": str(runner.folder.path),
+        "steps": runner.step,
+        "heldout_before": evals[0]["accuracy"] if evals else None,
+        "heldout_after": evals[-1]["accuracy"] if evals and evals[-1]["step"] == runner.step else None,
+        "seconds": round(runner.budget.seconds, 3),
+        "step_seconds": {name: _median(steps, f"seconds/{name}") for name in ("total", "sample", "score", "learn")},
+        "tokens": {"sampled": runner.budget.sampled_tokens, "trained": runner.budget.trained_tokens},
+        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
+        "weights_sha256": weights_sha256(runner.parts.policy.module),
+    }
+
+
+def _median(steps: list[Event], name: str) -> float | None:
+    found = [metrics[name] for metrics in steps if name in metrics]
+    return round(statistics.median(found), 6) if found else None
+
+
+def weights_sha256(module: torch.nn.Module) -> str:
+    """A fingerprint of every tensor of a module: equal iff the weights are equal bit for bit."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(module.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def with_options(run: Run, **changes: Any) -> Run:
+    return replace(run, options=replace(run.options, **changes))

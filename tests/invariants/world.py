@@ -1,0 +1,153 @@
+"""A small real world for any method: a random two-layer Llama, its sampler and engines, and batches of its own making."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import importlib
+import pkgutil
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+
+import guerdon.methods
+from guerdon.engines.local import LocalEngine, Optim
+from guerdon.learner import Learner
+from guerdon.likelihoods.autoregressive import Autoregressive, Values
+from guerdon.method import Method, Role
+from guerdon.models.heads import ValueHead
+from guerdon.rollouts.single import episode_of
+from guerdon.samplers.base import Sampling
+from guerdon.samplers.local import LocalSampler
+from guerdon.types import Episode, Group, Pair, Score, Span, Task
+
+VOCAB = 16
+END = 2
+GOOD = 7
+
+
+def methods() -> dict[str, ModuleType]:
+    """Every module of `guerdon.methods` with a CARD, by its file's name."""
+    names = [info.name for info in pkgutil.iter_modules(guerdon.methods.__path__)]
+    modules = {name: importlib.import_module(f"guerdon.methods.{name}") for name in names}
+    return {name: module for name, module in modules.items() if hasattr(module, "CARD")}
+
+
+def make(module: ModuleType, **changes: Any) -> Method:
+    """The method of a file, by its constructor of the file's name."""
+    constructor = getattr(module, module.__name__.rsplit(".", 1)[1])
+    return constructor(**changes)
+
+
+class Letters:
+    """A tokenizer for ids 0..15."""
+
+    eos_token_id = END
+    chat_template = None
+
+    def decode(self, ids: Any, skip_special_tokens: bool = True) -> str:
+        return "".join(chr(97 + int(i)) for i in ids if i > 2)
+
+
+def llama(seed: int = 0) -> Any:
+    import transformers as hf
+
+    torch.manual_seed(seed)
+    config = hf.LlamaConfig(
+        vocab_size=VOCAB,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        max_position_embeddings=64,
+        bos_token_id=1,
+        eos_token_id=END,
+        pad_token_id=0,
+    )
+    return hf.AutoModelForCausalLM.from_config(config).eval()
+
+
+@dataclass
+class World:
+    """A method with everything it needs to learn."""
+
+    family: str
+    method: Method
+    learner: Learner
+    sampler: LocalSampler
+
+    def groups(self, number: int = 4, n: int = 4, seed: int = 0, **how: Any) -> list[Group]:
+        """Rewarded rollouts for a policy method, pairs for a preference method, texts for a supervised one."""
+        groups = asyncio.run(self._roll(number, n, seed, how))
+        for g, group in enumerate(groups):
+            for e, episode in enumerate(group):
+                episode.scores["r"] = Score(float((3 * e + g) % 4) / 2)
+        if self.family == "preference":
+            return [Pair(strip(group[0]), strip(group[1])).group() for group in groups]
+        if self.family == "supervised":
+            return [[strip(episode)] for group in groups for episode in group[:1]]
+        return groups
+
+    async def _roll(self, number: int, n: int, seed: int, how: dict[str, Any]) -> list[Group]:
+        settings = Sampling(**{"max_tokens": 6, "stop_tokens": (END,), **how})
+        prompts = [[1, 3 + g, 4 + g % 3, 5][: 2 + g % 3] for g in range(number)]
+        sampled = await asyncio.gather(
+            *(self.sampler.sample(p, settings, [1000 * seed + 10 * g + i for i in range(n)]) for g, p in enumerate(prompts))
+        )
+        tasks = [Task(f"{seed}-{g}", p) for g, p in enumerate(prompts)]
+        return [
+            [episode_of(task, Span(np.array(task.prompt)), one) for one in many]
+            for task, many in zip(tasks, sampled, strict=True)
+        ]
+
+    def update(self, groups: list[Group]) -> Any:
+        stats = asyncio.run(self.learner.update(groups))
+        self.sampler.load(None, self.learner.version)
+        return stats
+
+
+def strip(episode: Episode) -> Episode:
+    """The same text as somebody else's: what was sampled is to be learned from, at no policy's log-probability."""
+    spans = [Span(s.tokens, None if s.logprobs is None else np.zeros(len(s.tokens)), s.parent) for s in episode.spans]
+    return Episode(episode.task, spans)
+
+
+def build(module: ModuleType, method: Method | None = None, lr: float = 1e-2, tokens: int = 64, seed: int = 0) -> World:
+    method = method or make(module)
+    policy = llama(seed)
+    engines = {name: _engine(role, policy, lr, tokens) for name, role in method.roles.items() if not role.shares}
+    engines["policy"] = LocalEngine(policy, Autoregressive(), Optim(lr=lr, max_grad_norm=0.0), tokens)
+    learner = Learner(method, engines, max_gap=1e-3)
+    return World(module.CARD.family, method, learner, LocalSampler(policy, Letters(), slots=8))
+
+
+def _engine(role: Role, policy: Any, lr: float, tokens: int) -> LocalEngine:
+    module = copy.deepcopy(policy)
+    optim = None if role.frozen else Optim(lr=lr, max_grad_norm=0.0)
+    if role.head == "value":
+        torch.manual_seed(1)
+        return LocalEngine(ValueHead(module), Values(), optim, tokens)
+    return LocalEngine(module, Autoregressive(), optim, tokens)
+
+
+def gradients(engine: LocalEngine) -> dict[str, torch.Tensor]:
+    """The accumulated gradient by parameter; taken away from the engine."""
+    found = {n: p.grad.clone() for n, p in engine.module.named_parameters() if p.grad is not None}
+    engine.module.zero_grad(set_to_none=True)
+    return found
+
+
+def distance(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> float:
+    """Largest difference of two gradients relative to the larger one's largest entry."""
+    names = set(a) | set(b)
+    if not names:
+        return 0.0
+    some = {**a, **b}
+    zero = {n: torch.zeros_like(some[n]) for n in names}
+    scale = max([float(g.abs().max()) for g in some.values()] + [1e-12])
+    return max(float((a.get(n, zero[n]) - b.get(n, zero[n])).abs().max()) for n in names) / scale
+
+
