@@ -1,0 +1,164 @@
+"""The command line: `guerdon train`, `eval`, `sample`, `report`, `methods`, `tasks`, `doctor`.
+
+Only what parses words is imported here; each command imports the rest when it runs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+import typer
+
+import guerdon
+from guerdon.commands import output
+from guerdon.keys import UsageError
+
+app = typer.Typer(
+    name="guerdon",
+    help="Reinforcement learning of language models from any reward. Start with: guerdon train",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+)
+
+Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on the last line.")]
+Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+Tasks = Annotated[str, typer.Option(help="A built-in set, rg:NAME, a .jsonl/.parquet/.csv file, or hub:NAME.")]
+Temperature = Annotated[float, typer.Option(min=0.0, help="Sampling temperature; 0 is greedy.")]
+MaxNewTokens = Annotated[int | None, typer.Option(min=1, help="Longest completion (default: as trained, or 16).")]
+Seed = Annotated[int, typer.Option(help="Seeds the samples.")]
+Model = Annotated[str, typer.Argument(help="A run folder, tiny, smollm2-135m, a model folder, or a hub name.")]
+
+Result = dict[str, Any]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(guerdon.__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    return None
+
+
+@app.command(
+    context_settings={"ignore_unknown_options": True},
+    add_help_option=False,
+    options_metavar="[--key value ...]",
+)
+def train(words: Annotated[list[str] | None, typer.Argument(metavar="[NAME]")] = None) -> Result | None:
+    """Train a policy with a recipe (grpo unless named). `guerdon train NAME --help` lists its keys."""
+    from guerdon.commands.train import train as run
+
+    return run(words or [])
+
+
+@app.command("eval")
+def evaluate(
+    model: Model,
+    tasks: Tasks = "arithmetic",
+    reward: Annotated[
+        str | None, typer.Option(help="exact, numeric or file.py:function (default: the tasks' own).")
+    ] = None,
+    samples: Annotated[int, typer.Option("--samples", "-n", min=1, help="Completions per task.")] = 1,
+    k: Annotated[str, typer.Option(help="Which pass@k to estimate, such as 1,2,4 (default: 1 and --samples).")] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Use the first N held-out tasks only.")] = None,
+    temperature: Temperature = 1.0,
+    max_new_tokens: MaxNewTokens = None,
+    seed: Seed = 0,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Measure a policy on held-out tasks: accuracy and pass@k, each with its interval."""
+    from guerdon.commands.evaluate import evaluate as run
+
+    return run(model, tasks, reward, samples, k, limit, temperature, max_new_tokens, seed)
+
+
+@app.command()
+def sample(
+    model: Model,
+    prompt: Annotated[
+        str | None, typer.Argument(help="What to say to it; read from standard input if left out.")
+    ] = None,
+    n: Annotated[int, typer.Option("--n", "-n", min=1, help="Completions.")] = 1,
+    temperature: Temperature = 1.0,
+    max_new_tokens: MaxNewTokens = None,
+    seed: Seed = 0,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Try a prompt on a policy."""
+    from guerdon.commands.sample import sample as run
+
+    return run(model, prompt, n, temperature, max_new_tokens, seed, as_json=json)
+
+
+@app.command()
+def report(
+    run: Annotated[str, typer.Argument(help="A run folder.")], json: Json = False, debug: Debug = False
+) -> Result:
+    """Write a run's report.html anew."""
+    from guerdon.commands.report import report as write
+
+    return write(run)
+
+
+@app.command()
+def methods(json: Json = False, debug: Debug = False) -> Result:
+    """List the methods there are, from their cards."""
+    from guerdon.commands.listing import methods as run
+
+    return run(as_json=json)
+
+
+@app.command()
+def tasks(json: Json = False, debug: Debug = False) -> Result:
+    """List the task sets there are."""
+    from guerdon.commands.listing import tasks as run
+
+    return run(as_json=json)
+
+
+@app.command()
+def doctor(json: Json = False, debug: Debug = False) -> Result:
+    """Say what is installed, what is missing for which feature, and the command that mends it."""
+    from guerdon.commands.doctor import doctor as run
+
+    return run(as_json=json)
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """The program: run a command, and leave with its exit status."""
+    sys.exit(run(sys.argv[1:] if words is None else words))
+
+
+def run(words: Sequence[str]) -> int:
+    """Run a command and return its exit status: 0 done, 1 failed, 2 wrong words, 130 interrupted.
+
+    With --json everything else that is printed goes to standard error, so that the result is the last line.
+    """
+    as_json, debug, out = "--json" in words, "--debug" in words, sys.stdout
+    try:
+        with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
+            result = app(list(words), standalone_mode=False)
+        if as_json and isinstance(result, dict):
+            output.emit(result, out)
+        return result if isinstance(result, int) else 0
+    except (typer.Abort, KeyboardInterrupt):
+        return output.report(KeyboardInterrupt(), debug, as_json, out)
+    except _CLICK as error:
+        return output.report(UsageError(error.format_message()), debug, as_json, out)
+    except Exception as error:
+        return output.report(error, debug, as_json, out)
+
+
+_CLICK: Any = next(kind for kind in reversed(typer.BadParameter.__mro__) if hasattr(kind, "format_message"))
+"""The parser's own errors; typer does not name their base class."""

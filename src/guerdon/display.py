@@ -1,0 +1,4 @@
+from contextlib import contextmanager
+@contextmanager
+def show_progress(run, out, quiet):
+    yield print

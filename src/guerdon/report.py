@@ -1,0 +1,1 @@
+def write_report(folder): return folder/'report.html'
