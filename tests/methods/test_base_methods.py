@@ -10,7 +10,8 @@ import torch
 
 import guerdon.methods
 from guerdon.advantages.correction import per_sequence
-from guerdon.losses.policy import Capped, Clip, Corrected, MeanRatioClip, PolicyGradient
+from guerdon.losses.policy import Capped, Clip, Corrected, DualClip, MeanRatioClip, PolicyGradient
+from guerdon.losses.value import PlainValueLoss, ValueLoss
 from guerdon.method import Card, Method, Term
 from guerdon.methods.cispo import cispo
 from guerdon.methods.dapo import dapo
@@ -32,8 +33,8 @@ POLICY = {
     "rloo": rloo(beta=0.1),
     "rloo_clipped": rloo_clipped(),
     "grpo": grpo(beta=0.1),
-    "dr_grpo": dr_grpo(max_tokens=4),
-    "dapo": dapo(max_tokens=16, buffer=4),
+    "dr_grpo": dr_grpo(max_new_tokens=4),
+    "dapo": dapo(max_new_tokens=16, overlong_buffer=4),
     "reinforce_pp": reinforce_pp(),
     "reinforce_pp_baseline": reinforce_pp_baseline(),
     "ppo": ppo(),
@@ -196,8 +197,15 @@ def test_ppo_whitens_after_it_has_set_the_value_targets():
     assert not value.frozen
 
 
+def test_ppo_takes_its_variants_as_values():
+    method = ppo(dual_clip=3.0, value_clip=None)
+    assert method.terms[0].objective == DualClip(0.2, 0.2, 3.0)
+    assert method.roles["value"].terms[0].objective == PlainValueLoss()
+    assert ppo().roles["value"].terms[0].objective == ValueLoss(0.2)
+
+
 def test_the_overlong_reward_of_dapo_does_not_make_a_group_informative():
-    method = dapo(max_tokens=16, buffer=4)
+    method = dapo(max_new_tokens=16, overlong_buffer=4)
     assert [reward.name for reward in method.rewards] == ["overlong"]
     assert method.filters[0].ignore == ("overlong",)
     assert dapo().rewards == ()
@@ -249,7 +257,7 @@ def test_rloo_is_unbiased():
 
 
 def test_dr_grpo_is_the_exact_gradient_times_n_minus_one_over_n():
-    expected, exact = expected_gradient(dr_grpo(max_tokens=1))
+    expected, exact = expected_gradient(dr_grpo(max_new_tokens=1))
     assert torch.allclose(expected, exact * 2 / 3, atol=1e-6)
 
 

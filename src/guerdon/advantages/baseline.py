@@ -29,7 +29,7 @@ class MinusBatchMean(Reads):
 class CentreRewards(Reads):
     """Subtracts the group's mean return from each path's return, on the path's last action (REINFORCE++-baseline).
 
-    A group without signal ends with a return of exactly 0 on every path.
+    A group without signal ends with a return of 0 on every path, up to the rounding of its rewards.
     """
 
     min_group = 2

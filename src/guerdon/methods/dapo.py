@@ -22,8 +22,8 @@ CARD = Card(
 def dapo(
     clip_low: float = 0.2,
     clip_high: float = 0.28,
-    max_tokens: int = 0,
-    buffer: int = 0,
+    max_new_tokens: int = 64,
+    overlong_buffer: int = 0,
     factor: float = 1.0,
     eps: float = 1e-6,
     epochs: int = 1,
@@ -31,11 +31,11 @@ def dapo(
 ) -> Method:
     """L = 1 / (sum_i |y_i|) sum_i sum_t max(-A_i rho, -A_i clip(rho, 1 - clip_low, 1 + clip_high)), A_i as in GRPO.
 
-    max_tokens > 0 adds the reward min(0, -factor (L - (max_tokens - buffer)) / buffer), which decides about advantages
-    but not about which groups are informative.
+    overlong_buffer > 0 adds the reward min(0, -factor (L - (max_new_tokens - buffer)) / buffer), which decides about
+    advantages but not about which groups are informative.
     """
     settings = dict(locals())
-    shaping = (Overlong(max_tokens, buffer, factor),) if max_tokens else ()
+    shaping = (Overlong(max_new_tokens, overlong_buffer, factor),) if overlong_buffer else ()
     return Method(
         terms=(Term(Clip(clip_low, clip_high), token_mean),),
         estimator=GroupNorm(eps),

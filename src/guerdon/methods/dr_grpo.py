@@ -17,15 +17,15 @@ CARD = Card(
 
 
 def dr_grpo(
-    max_tokens: int, clip_low: float = 0.2, clip_high: float = 0.2, epochs: int = 1, minibatches: int = 1
+    max_new_tokens: int = 64, clip_low: float = 0.2, clip_high: float = 0.2, epochs: int = 1, minibatches: int = 1
 ) -> Method:
-    """L = 1 / (B max_tokens) sum_i sum_t max(-A_i rho, -A_i clip(rho, 1 - clip_low, 1 + clip_high)).
+    """L = 1 / (B max_new_tokens) sum_i sum_t max(-A_i rho, -A_i clip(rho, 1 - clip_low, 1 + clip_high)).
 
-    A_i = R_i - mean R of the group. max_tokens: the largest completion length, the same for the whole run.
+    A_i = R_i - mean R of the group. max_new_tokens: the largest completion length, the same for the whole run.
     """
     settings = dict(locals())
     return Method(
-        terms=(Term(Clip(clip_low, clip_high), constant(max_tokens)),),
+        terms=(Term(Clip(clip_low, clip_high), constant(max_new_tokens)),),
         estimator=GroupMean(),
         epochs=epochs,
         minibatches=minibatches,

@@ -7,7 +7,7 @@ from guerdon.advantages.gae import GAE
 from guerdon.advantages.penalty import KLPenalty
 from guerdon.advantages.whiten import Whiten
 from guerdon.losses.policy import Clip, DualClip
-from guerdon.losses.value import ValueLoss
+from guerdon.losses.value import PlainValueLoss, ValueLoss
 from guerdon.method import Card, Estimator, Method, Objective, Role, Term
 from guerdon.reduce import Reduce, token_mean
 
@@ -28,7 +28,7 @@ def ppo(
     gamma: float = 1.0,
     lam: float = 0.95,
     beta: float = 0.05,
-    value_clip: float = 0.2,
+    value_clip: float | None = 0.2,
     value_lr: float = 1e-5,
     reduce: Reduce = token_mean,
     epochs: int = 4,
@@ -37,12 +37,14 @@ def ppo(
     """L = mean of max(-A rho, -A clip(rho, 1 - clip_low, 1 + clip_high)); L_V = mean of the clipped squared error / 2.
 
     r_t = -beta (log pi_old - log pi_ref) plus the score at the end; A by GAE(gamma, lam), normalised over the batch;
-    the value is fitted to A + V from before that. dual_clip > 1 bounds the loss by -A dual_clip where A < 0.
+    the value is fitted to A + V from before that. dual_clip > 1 bounds the loss by -A dual_clip where A < 0; value_clip None fits
+    the value without a clip.
     """
     settings = dict(locals())
     penalty: tuple[Estimator, ...] = (KLPenalty(beta),) if beta else ()
     surrogate: Objective = Clip(clip_low, clip_high) if dual_clip is None else DualClip(clip_low, clip_high, dual_clip)
-    value = Role(head="value", terms=(Term(ValueLoss(value_clip), token_mean, name="value"),), lr=value_lr)
+    fit: Objective = PlainValueLoss() if value_clip is None else ValueLoss(value_clip)
+    value = Role(head="value", terms=(Term(fit, token_mean, name="value"),), lr=value_lr)
     return Method(
         terms=(Term(surrogate, reduce),),
         estimator=Chain((*penalty, GAE(gamma, lam), Whiten())),
