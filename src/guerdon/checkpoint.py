@@ -1,4 +1,4 @@
-"""Saving so that nothing is ever lost: written aside, synced, renamed; the old one goes only after the new one is whole.
+"""Saving so that nothing is lost: written aside, synced, renamed; the old one goes only when the new one is whole.
 
 A checkpoint is a folder `step-00000042` with the learner (a Hugging Face folder and the optimiser per role), the
 source's state, and the random states. A folder that was being written when the process died keeps its `.part` name

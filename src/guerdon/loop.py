@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+import torch
+
 from guerdon.engines.base import NotFinite
 from guerdon.metrics import Stats, merge, over
-
-import torch
 
 if TYPE_CHECKING:
     from guerdon.learner import Learner

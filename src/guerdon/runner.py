@@ -27,6 +27,7 @@ from guerdon.chat import Chat
 from guerdon.engines.base import Engine
 from guerdon.engines.local import LocalEngine, Optim
 from guerdon.evaluation.evaluate import Evaluation, evaluate
+from guerdon.filters import weigh
 from guerdon.learner import Learner
 from guerdon.likelihoods.autoregressive import Autoregressive, Values
 from guerdon.loop import train
@@ -122,7 +123,7 @@ def make_source(parts: Parts) -> Source:
         batch=o.prompts_per_step,
         n=o.samples_per_prompt,
         rollout=run.method.rollout,
-        filters=run.method.filters,
+        filters=weigh(run.method.filters, {reward.name: reward.weight for reward in run.rewards}),
         max_lag=o.max_lag,
         seed=o.seed,
     )

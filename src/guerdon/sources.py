@@ -189,11 +189,9 @@ class Rollouts:
             group = []
         if group:
             attempt.faults += await score_group(group, self.rewards, context)
-        unscored = len(group)
-        group = scored(group, self.rewards)
-        unscored -= len(group)
-        attempt.stats = _account(attempt, group, unscored, self.rewards)
-        attempt.group, attempt.dropped_by = self._filter(group, bool(attempt.faults))
+        kept = scored(group, self.rewards)
+        attempt.stats = _account(attempt, group, len(group) - len(kept))
+        attempt.group, attempt.dropped_by = self._filter(kept, bool(attempt.faults))
 
     def _filter(self, group: Group, faulty: bool) -> tuple[Group | None, str]:
         if not group:
@@ -222,17 +220,17 @@ class Rollouts:
             )
 
 
-def _account(attempt: _Attempt, group: Group, unscored: int, rewards: Sequence[Reward]) -> Stats:
+def _account(attempt: _Attempt, group: Group, unscored: int) -> Stats:
     """Counts over everything that was rolled out, kept or not."""
-    everyone = len(group) + unscored
-    stats: Stats = {
+    judged = (e for episode in group for score in episode.scores.values() for e in score.episodes)
+    return {
         "sampled/tokens": Total(sum(episode.sampled_tokens for episode in group)),
-        "sampled/rollouts": Total(everyone),
+        "sampled/judge_tokens": Total(sum(episode.sampled_tokens for episode in judged)),
+        "sampled/rollouts": Total(len(group)),
         "sampled/groups": Total(1),
         "faults": Total(len(attempt.faults)),
-        "unscored": Stat(unscored, everyone),
+        "unscored": Stat(unscored, len(group)),
     }
-    return stats
 
 
 def describe(groups: Sequence[Group], rewards: Sequence[Reward]) -> Stats:

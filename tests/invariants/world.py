@@ -1,4 +1,4 @@
-"""A small real world for any method: a random two-layer Llama, its sampler and engines, and batches of its own making."""
+"""A small real world for any method: a random two-layer Llama, its sampler and engines, and batches it sampled."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ class World:
         settings = Sampling(**{"max_tokens": 6, "stop_tokens": (END,), **how})
         prompts = [[1, 3 + g, 4 + g % 3, 5][: 2 + g % 3] for g in range(number)]
         sampled = await asyncio.gather(
-            *(self.sampler.sample(p, settings, [1000 * seed + 10 * g + i for i in range(n)]) for g, p in enumerate(prompts))
+            *(
+                self.sampler.sample(p, settings, [1000 * seed + 10 * g + i for i in range(n)])
+                for g, p in enumerate(prompts)
+            )
         )
         tasks = [Task(f"{seed}-{g}", p) for g, p in enumerate(prompts)]
         return [
@@ -149,5 +152,3 @@ def distance(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> float:
     zero = {n: torch.zeros_like(some[n]) for n in names}
     scale = max([float(g.abs().max()) for g in some.values()] + [1e-12])
     return max(float((a.get(n, zero[n]) - b.get(n, zero[n])).abs().max()) for n in names) / scale
-
-

@@ -95,7 +95,6 @@ class LocalEngine:
         active = batch.select(_active(batch, terms))
         stats: list[Stats] = [{"skipped": over(1.0 - _kept(batch, active))}] if len(batch) else []
         unit = _coarsest(terms)
-        self.module.train(bool(getattr(self.module, "is_gradient_checkpointing", False)))
         for rows in micro_batches(active, self.tokens_per_micro_batch, unit) if len(active) else []:
             stats.append(self._micro_batch(active.select(rows), terms))
         self.trained_tokens += int((active.mask * active.share).sum().round())

@@ -1,0 +1,207 @@
+"""What every method must satisfy (docs/design.md, invariants 1 to 4): found by a scan of `guerdon.methods`."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+import torch
+
+from guerdon.collate import collate, shard
+from guerdon.losses.policy import PolicyGradient
+from guerdon.method import Term
+from guerdon.metrics import values
+from tests.invariants.world import World, build, distance, gradients, make, methods
+
+METHODS = methods()
+POLICY = [name for name, module in METHODS.items() if module.CARD.family == "policy"]
+every_method = pytest.mark.parametrize("name", METHODS)
+every_policy_method = pytest.mark.parametrize("name", POLICY)
+
+
+def prepared(world: World, groups=None, **how):
+    groups = groups or world.groups(**how)
+    return world.learner.prepare("policy", collate(groups))
+
+
+def gradient(world: World, batch, terms=None, role="policy", tokens=None):
+    engine = world.learner.engines[role]
+    engine.tokens_per_micro_batch = tokens or engine.tokens_per_micro_batch
+    terms = terms or (world.method.terms if role == "policy" else world.method.roles[role].terms)
+    engine.forward_backward(batch, terms)
+    return gradients(engine)
+
+
+def learning_roles(world: World):
+    return ["policy", *(name for name, role in world.method.roles.items() if role.head == "value")]
+
+
+def stale(world: World):
+    """A batch from before an update, so that ratios are not 1 and clipping does something."""
+    groups = world.groups()
+    world.update(groups)
+    return prepared(world, groups)
+
+
+@every_method
+def test_gradient_is_the_same_however_the_batch_is_cut_and_ordered(name):
+    world = build(METHODS[name])
+    batch = stale(world)
+    order = torch.unique(batch.group).tolist()
+    random.Random(3).shuffle(order)
+    shuffled = batch.select(torch.cat([(batch.group == g).nonzero().squeeze(1) for g in order]))
+    for role in learning_roles(world):
+        whole = gradient(world, batch, role=role, tokens=10_000)
+        assert whole, "a gradient that is nothing proves nothing"
+        for tokens in (8, 33):
+            assert distance(whole, gradient(world, batch, role=role, tokens=tokens)) < 1e-5
+        assert distance(whole, gradient(world, shuffled, role=role, tokens=33)) < 1e-5
+
+
+@every_method
+def test_gradient_of_shards_adds_up_to_that_of_the_batch(name):
+    world = build(METHODS[name])
+    batch = stale(world)
+    for role in learning_roles(world):
+        terms = world.method.terms if role == "policy" else world.method.roles[role].terms
+        whole = gradient(world, batch, role=role)
+        fixed = [replace(t, reduce=_weights_of(batch, t), name=str(i)) for i, t in enumerate(terms)]
+        parts = [gradient(world, batch.select(rows), fixed, role) for rows in shard(batch, 2)]
+        zero = {n: torch.zeros_like(g) for n, g in whole.items()}
+        total = {n: sum(part.get(n, zero[n]) for part in parts) for n in whole}
+        assert distance(whole, total) < 1e-5
+
+
+def _weights_of(batch, term):
+    """The term's weights over the whole batch, looked up by a shard's tokens."""
+    weights = term.reduce(batch, batch.stream(term.mask))
+    by_row = dict(zip(zip(batch.seq.tolist(), _places(batch), strict=True), weights.tolist(), strict=True))
+    return lambda part, mask: torch.tensor([by_row[key] for key in zip(part.seq.tolist(), _places(part), strict=True)])
+
+
+def _places(batch):
+    from guerdon.collate import position
+
+    return position(batch).tolist()
+
+
+@every_method
+def test_padding_content_changes_nothing(name, monkeypatch):
+    from guerdon.likelihoods import autoregressive
+
+    world = build(METHODS[name])
+    batch = stale(world)
+    plain = gradient(world, batch)
+    layout = autoregressive.layout
+    monkeypatch.setattr(autoregressive, "layout", lambda batch: layout(batch, pad=9, row_tokens=12))
+    assert distance(plain, gradient(world, batch)) < 1e-5
+
+
+@every_method
+def test_returns_and_shares_add_up(name):
+    world = build(METHODS[name])
+    groups = world.groups()
+    batch = collate(groups)
+    paths = [episode for group in groups for episode in group]
+    returns = torch.zeros(len(paths)).index_add(0, batch.seq, batch.reward)
+    expected = [float(sum(score.total() for score in episode.scores.values())) for episode in paths]
+    torch.testing.assert_close(returns, torch.tensor(expected), atol=1e-6, rtol=0)
+    for term in world.method.terms:
+        weights = term.reduce(batch, batch.stream(term.mask))
+        assert (weights[~batch.mask] == 0).all()
+        assert (weights[batch.mask] > 0).all()
+    assert float(batch.share[batch.mask].sum()) == sum(episode.sampled_tokens for episode in paths)
+
+
+@every_policy_method
+def test_on_fresh_data_the_gradient_is_reinforces(name):
+    world = build(METHODS[name])
+    batch = prepared(world)
+    main = [term for term in world.method.terms if term.objective.inert_without_advantage]
+    plain = [Term(PolicyGradient(), term.reduce, term.scale) for term in main]
+    found, expected = gradient(world, batch, main), gradient(world, batch, plain)
+    assert expected
+    assert distance(found, expected) < 1e-4
+
+
+@every_policy_method
+def test_zero_advantages_give_no_gradient_and_are_skipped(name):
+    world = build(METHODS[name])
+    batch = prepared(world)
+    main = [term for term in world.method.terms if term.objective.inert_without_advantage]
+    still = batch.put(advantage=torch.zeros(len(batch)))
+    engine = world.learner.engines["policy"]
+    stats = engine.forward_backward(still, main)
+    assert all(float(g.abs().max()) == 0 for g in gradients(engine).values())
+    assert values(stats)["skipped"] == 1.0
+
+
+@every_policy_method
+def test_skipping_silent_sequences_leaves_the_gradient_as_it_is(name):
+    world = build(METHODS[name])
+    batch = prepared(world)
+    half = torch.where(batch.group % 2 == 0, batch.advantage, torch.zeros(()))
+    batch = batch.put(advantage=half)
+    skipping = gradient(world, batch)
+    loud = [replace(t, objective=_Loud(t.objective)) for t in world.method.terms]
+    assert distance(skipping, gradient(world, batch, loud)) < 1e-5
+
+
+class _Loud:
+    """An objective that does not say where it is inert, so that nothing is skipped."""
+
+    inert_without_advantage = False
+
+    def __init__(self, objective):
+        self.objective = objective
+        self.needs, self.wants, self.unit = objective.needs, objective.wants, objective.unit
+
+    def __call__(self, out, batch):
+        return self.objective(out, batch)
+
+
+@every_policy_method
+def test_a_constant_added_to_a_groups_rewards_changes_nothing_where_groups_are_compared(name):
+    world = build(METHODS[name])
+    if not world.method.estimator or world.method.estimator.min_group < 2:
+        pytest.skip("this method does not compare within groups")
+    groups = world.groups()
+    before = prepared(world, groups).advantage
+    for number, group in enumerate(groups):
+        for episode in group:
+            episode.scores["r"].value += 10.0 * number
+    torch.testing.assert_close(prepared(world, groups).advantage, before, atol=1e-4, rtol=1e-4)
+
+
+@every_policy_method
+@pytest.mark.parametrize(
+    "how", [{}, {"temperature": 0.6}, {"temperature": 1.3, "top_p": 0.7}, {"top_k": 3}, {"min_p": 0.2}]
+)
+def test_sampler_and_engine_agree_at_any_setting(name, how):
+    world = build(METHODS[name])
+    if name != POLICY[0] and how:
+        pytest.skip("settings are the sampler's and engine's, not the method's: once is enough")
+    batch = collate(world.groups(**how))
+    logp = world.learner.engines["policy"].forward(batch, ("logp",))["logp"]
+    assert float((logp - batch.behavior).abs().max()) < 1e-4
+
+
+@every_method
+def test_three_steps_move_the_weights_and_keep_them_finite(name):
+    world = build(METHODS[name])
+    before = {n: p.clone() for n, p in world.learner.engines["policy"].module.named_parameters()}
+    for step in range(3):
+        stats = values(world.update(world.groups(seed=step)))
+        assert all(v == v for v in stats.values())
+    after = dict(world.learner.engines["policy"].module.named_parameters())
+    assert all(torch.isfinite(p).all() for p in after.values())
+    assert any(not torch.equal(before[n], p) for n, p in after.items())
+
+
+@every_method
+def test_a_method_is_a_value_with_its_knobs_written_down(name):
+    method = make(METHODS[name])
+    assert isinstance(dict(method.settings), dict)
+    assert METHODS[name].CARD.slug.replace("-", "_") == name
+    assert METHODS[name].CARD.paper
