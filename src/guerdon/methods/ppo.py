@@ -37,8 +37,8 @@ def ppo(
     """L = mean of max(-A rho, -A clip(rho, 1 - clip_low, 1 + clip_high)); L_V = mean of the clipped squared error / 2.
 
     r_t = -beta (log pi_old - log pi_ref) plus the score at the end; A by GAE(gamma, lam), normalised over the batch;
-    the value is fitted to A + V from before that. dual_clip > 1 bounds the loss by -A dual_clip where A < 0; value_clip None fits
-    the value without a clip.
+    the value is fitted to A + V from before that. dual_clip > 1 bounds the loss by -A dual_clip where A < 0; a
+    value_clip of None fits the value without a clip.
     """
     settings = dict(locals())
     penalty: tuple[Estimator, ...] = (KLPenalty(beta),) if beta else ()
