@@ -6,10 +6,14 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from guerdon.commands.output import Failed, say
+from guerdon.commands.output import Failed
+from guerdon.commands.policy import quieten
 from guerdon.keys import Key, UsageError, check_complete, keys_of, parse
+
+if TYPE_CHECKING:
+    from guerdon.run import Run
 
 CONTROLS = {
     key.name: key
@@ -132,21 +136,34 @@ def _latest(root: Path = Path("runs")) -> Path:
     return max(found, key=lambda folder: max(path.stat().st_mtime for path in folder.iterdir()))
 
 
-def _execute(run: Any, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
+def _execute(run: Run, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
     from guerdon.display import show_progress
     from guerdon.report import write_report
     from guerdon.runner import execute
 
+    quieten()
     go_on = f"guerdon train --resume {shlex.quote(str(out))}"
     try:
-        with show_progress(run, out, quiet) as sink:
+        with show_progress(quiet) as sink:
             outcome = execute(run, out, resume=resume, sinks=[sink])
     except KeyboardInterrupt:
-        raise Failed(f"stopped at once; go on from the last checkpoint with: {go_on}", "Interrupted", 130) from None
+        message = f"stopped at once; go on from the last checkpoint with: {go_on}"
+        raise Failed(message, "Interrupted", 130, run=str(out)) from None
     page = write_report(out)
     if outcome.state == "interrupted":
         message = f"interrupted after step {outcome.step} of {run.options.steps}, and saved. Go on with: {go_on}"
         raise Failed(message, "Interrupted", 130, **outcome.summary)
     if not quiet:
-        say(f"Report: {page}")
+        _say_what_came(run, out, page, outcome.summary)
     return outcome.summary
+
+
+def _say_what_came(run: Run, out: Path, page: Path, summary: dict[str, Any]) -> None:
+    from guerdon.display import show_summary
+    from guerdon.report import heldout, paired
+    from guerdon.run import RunFolder
+
+    before, after = heldout(RunFolder(out))
+    prompt = before[0][0].task.prompt if before else None
+    short = prompt if isinstance(prompt, str) and len(prompt) < 60 and "\n" not in prompt else "Hello"
+    show_summary(summary, paired(before, after), page, run.recipe, short)

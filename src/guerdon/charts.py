@@ -1,0 +1,68 @@
+"""Curves as inline SVG: pure functions from numbers to text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WIDTH, HEIGHT = 360, 170
+LEFT, RIGHT, TOP, BOTTOM = 52, 8, 8, 22
+MOST_POINTS = 400
+
+
+@dataclass(frozen=True)
+class Curve:
+    """points: (x, y), x rising. band: (x, low, high) around it. What is not finite is left out."""
+
+    points: Sequence[tuple[float, float]]
+    band: Sequence[tuple[float, float, float]] = ()
+
+
+def chart(curve: Curve) -> str:
+    """An SVG of a curve with its axes; '' when it has no finite point."""
+    points = thinned([p for p in curve.points if all(map(math.isfinite, p))])
+    band = [b for b in curve.band if all(map(math.isfinite, b))]
+    if not points:
+        return ""
+    ys = [y for _, y in points] + [y for _, *bounds in band for y in bounds]
+    x0, x1 = _range([x for x, _ in points])
+    y0, y1 = _range(ys)
+
+    def place(x: float, y: float) -> str:
+        across = LEFT + (x - x0) / (x1 - x0) * (WIDTH - LEFT - RIGHT)
+        down = HEIGHT - BOTTOM - (y - y0) / (y1 - y0) * (HEIGHT - TOP - BOTTOM)
+        return f"{across:.1f},{down:.1f}"
+
+    parts = [_axes(x0, x1, y0, y1)]
+    if band:
+        edge = [place(x, high) for x, _, high in band] + [place(x, low) for x, low, _ in reversed(band)]
+        parts.append(f'<polygon class="band" points="{" ".join(edge)}"/>')
+    parts.append(f'<polyline class="curve" points="{" ".join(place(x, y) for x, y in points)}"/>')
+    return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+
+
+def thinned(points: Sequence[tuple[float, float]], most: int = MOST_POINTS) -> list[tuple[float, float]]:
+    """At most about `most` points: means of equally many neighbours."""
+    size = math.ceil(len(points) / most) if points else 1
+    cells = [points[i : i + size] for i in range(0, len(points), size)]
+    return [(sum(x for x, _ in cell) / len(cell), sum(y for _, y in cell) / len(cell)) for cell in cells]
+
+
+def _range(values: Sequence[float]) -> tuple[float, float]:
+    low, high = min(values), max(values)
+    return (low, high) if high > low else (low - 0.5, high + 0.5)
+
+
+def _axes(x0: float, x1: float, y0: float, y1: float) -> str:
+    base, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    lines = [(LEFT, base, right, base), (LEFT, TOP, LEFT, base)]
+    drawn = [f'<line class="axis" x1="{a}" y1="{b}" x2="{c}" y2="{d}"/>' for a, b, c, d in lines]
+    texts = [
+        (LEFT - 4, TOP + 9, "end", y1),
+        (LEFT - 4, base, "end", y0),
+        (LEFT, HEIGHT - 6, "start", x0),
+        (right, HEIGHT - 6, "end", x1),
+    ]
+    drawn += [f'<text x="{x}" y="{y}" text-anchor="{anchor}">{value:.3g}</text>' for x, y, anchor, value in texts]
+    return "".join(drawn)
