@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors
-from transformers import PreTrainedTokenizerFast
+from transformers import GenerationConfig, PreTrainedTokenizerFast
 
 from guerdon.chat import Chat, TemplateError
 from guerdon.models.load import default_stop_tokens
@@ -290,10 +290,9 @@ def test_c33_several_ends_stop_a_completion() -> None:
     assert Chat(made).turn_end == 3
     assert default_stop_tokens(made) == (1, 3)
 
-    class Generation:
-        eos_token_id = [1, 2]
+    generation = GenerationConfig(eos_token_id=[1, 2])
 
-    assert default_stop_tokens(made, Generation()) == (1, 2, 3)
+    assert default_stop_tokens(made, generation) == (1, 2, 3)
 
 
 def test_c35_two_tool_results_in_a_row_are_one_turn_and_serial_ones_are_two() -> None:
