@@ -49,7 +49,7 @@ def rate_over_tasks(samples: Samples, confidence: float = 0.95) -> Interval:
     samples of a task agree) and the number of samples (they are as good as independent). With one sample per task it
     is Wilson's interval. Sizes by the design effect: Korn & Graubard 1998, Survey Methodology 24.
     """
-    means = _task_means(samples)
+    means = list(_task_means(samples).values())
     outside = [value for values in samples.values() for value in values if not 0 <= value <= 1]
     if outside:
         raise ValueError(f"found the value {outside[0]}; expected rates in [0, 1] (mean_over_tasks takes any values)")
@@ -66,7 +66,7 @@ def mean_over_tasks(samples: Samples, confidence: float = 0.95) -> Interval:
 
     One task alone says nothing about others: its interval is the whole line.
     """
-    return _t_interval(_task_means(samples), confidence)
+    return _t_interval(list(_task_means(samples).values()), confidence)
 
 
 def paired_difference(first: Samples, second: Samples, confidence: float = 0.95) -> Interval:
@@ -78,17 +78,17 @@ def paired_difference(first: Samples, second: Samples, confidence: float = 0.95)
     if first.keys() != second.keys():
         odd = sorted(first.keys() ^ second.keys())
         raise ValueError(f"{len(odd)} tasks are in one of the two only, such as {odd[0]!r}; expected the same tasks")
-    _task_means(first), _task_means(second)
-    return _t_interval([fmean(second[task]) - fmean(first[task]) for task in first], confidence)
+    lower, upper = _task_means(first), _task_means(second)
+    return _t_interval([upper[task] - lower[task] for task in lower], confidence)
 
 
-def _task_means(samples: Samples) -> list[float]:
+def _task_means(samples: Samples) -> dict[str, float]:
     if not samples:
         raise ValueError("there are no tasks; expected at least one")
     for task, values in samples.items():
         if not values or not all(math.isfinite(value) for value in values):
             raise ValueError(f"task {task!r} has the values {list(values)}; expected one or more finite numbers")
-    return [fmean(values) for values in samples.values()]
+    return {task: fmean(values) for task, values in samples.items()}
 
 
 def _t_interval(values: Sequence[float], confidence: float) -> Interval:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from guerdon.rewards.fault import RewardFault
@@ -12,8 +13,8 @@ from guerdon.rewards.fault import RewardFault
 if TYPE_CHECKING:
     from guerdon.types import Task
 
-_TAG = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
-_BOX = re.compile(r"\\(?:boxed|fbox)\s*\{")
+_TAG = re.compile(r"<(/?)answer>", re.IGNORECASE)
+_BRACE = re.compile(r"\\(?:boxed|fbox)\s?\{|\\?[{}]")
 _MINUS = str.maketrans({"\u2212": "-", "\u2013": "-", "\u2010": "-", "\u2011": "-", "\u2044": "/"})
 
 
@@ -49,28 +50,27 @@ def after_hashes(text: str) -> str | None:
 
 def tagged(text: str) -> str | None:
     """What stands in the last <answer>...</answer>."""
-    found = _TAG.findall(text)
-    return found[-1].strip() if found else None
+    tags = list(_TAG.finditer(text))
+    for opening, closing in reversed(list(pairwise(tags))):
+        if closing.group(1) and not opening.group(1):
+            return text[opening.end() : closing.start()].strip()
+    return None
 
 
 def boxed(text: str) -> str | None:
-    """What stands in the last closed \\boxed{...}, braces inside it balanced."""
-    for start in reversed([match.end() for match in _BOX.finditer(text)]):
-        end = _closing(text, start)
-        if end is not None:
-            return text[start:end].strip()
-    return None
+    """What stands in the last closed \\boxed{...}, braces inside it balanced. Of nested boxes, the innermost."""
+    found: tuple[int, int] | None = None
+    open_braces: list[tuple[int, bool]] = []
+    for brace in _BRACE.finditer(text):
+        if brace.group().endswith("{") and brace.group() != "\\{":
+            open_braces.append((brace.end(), len(brace.group()) > 1))
+        elif brace.group() == "}" and open_braces:
+            start, is_box = open_braces.pop()
+            if is_box and (found is None or start > found[0]):
+                found = start, brace.start()
+    return None if found is None else text[found[0] : found[1]].strip()
 
 
 def plain(text: str) -> str:
     """Text in one spelling: NFKC (full-width digits become digits), every minus and hyphen a '-'."""
     return unicodedata.normalize("NFKC", text).translate(_MINUS)
-
-
-def _closing(text: str, start: int) -> int | None:
-    depth = 1
-    for i in range(start, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[i], 0)
-        if depth == 0:
-            return i
-    return None

@@ -113,7 +113,7 @@ _NUMBER = re.compile(
      )?)""",
     re.VERBOSE | re.IGNORECASE | re.ASCII,
 )
-_FRACTION = re.compile(r"(\d?)\s*\\[dt]?frac\s*(?:\{\s*(-?[\d.]+)\s*\}|(\d))\s*(?:\{\s*([\d.]+)\s*\}|(\d))", re.ASCII)
+_FRACTION = re.compile(r"(\d?)\s?\\[dt]?frac\s*(?:\{\s*(-?[\d.]+)\s*\}|(\d))\s*(?:\{\s*([\d.]+)\s*\}|(\d))", re.ASCII)
 _VULGAR = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215e])")
 _RAISED = re.compile(r"\u207b?[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]+")
 _SEPARATOR = re.compile(r"(?<=\d)(?:\{,\}|,\\!|\\,|\\ |['’\u00a0\u2009\u202f])(?=\d{3}(?!\d))", re.ASCII)
