@@ -1,0 +1,224 @@
+import asyncio
+import functools
+import math
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from guerdon.rewards.base import PerEpisode, Reward
+from guerdon.rewards.fault import RewardFault
+from guerdon.rewards.user import dry_run, list_rewards, load_reward, wrap_reward
+from guerdon.types import Score
+from tests.replies import group, scores
+
+REPLIES = ["a", "bb", "ccc"]
+
+
+def values(function, episodes=None, **options):
+    return [score.value for score in scores(wrap_reward(function, **options), episodes or group(REPLIES, answer="bb"))]
+
+
+def by_columns(completions, answer, prompts, **columns):
+    assert prompts == ["q"] * 3
+    assert "completions" not in columns
+    return [float(c == a) for c, a in zip(completions, answer, strict=True)]
+
+
+async def by_columns_async(completions, **columns):
+    await asyncio.sleep(0)
+    return [len(c) for c in completions]
+
+
+def by_completion(completion, answer, prompt="?"):
+    return None if completion == "a" else float(completion == answer) + (prompt == "q")
+
+
+class Lengths:
+    def __call__(self, completions):
+        return torch.tensor([float(len(c)) for c in completions])
+
+
+class AsyncLengths:
+    async def __call__(self, episode):
+        return len(episode.reply)
+
+
+def times(factor, completions):
+    return [factor * len(c) for c in completions]
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (by_columns, [0, 1, 0]),
+        (by_columns_async, [1, 2, 3]),
+        (by_completion, [None, 2, 1]),
+        (Lengths(), [1, 2, 3]),
+        (AsyncLengths(), [1, 2, 3]),
+        (functools.partial(times, 2), [2, 4, 6]),
+        (lambda group: np.array([len(group)] * 3), [3, 3, 3]),
+        (lambda episode: Score(0.5, parts={"x": 1.0}), [0.5, 0.5, 0.5]),
+        (lambda completions: [None, 0.0, True], [None, 0, 1]),
+        (lambda completions, **columns: [len(columns)] * 3, [2, 2, 2]),
+        (lambda completion: np.float32(0.25), [0.25] * 3),
+    ],
+)
+def test_every_style_of_function(function, expected):
+    assert values(function) == expected
+
+
+def test_columns_are_every_key_of_the_data_as_lists():
+    seen = {}
+
+    def watch(completions, **columns):
+        seen.update(columns)
+        return [0.0] * len(completions)
+
+    values(watch, group(REPLIES, answer="x", level=2))
+    assert seen == {"prompts": ["q"] * 3, "answer": ["x"] * 3, "level": [2, 2, 2]}
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ([1.0, 2.0], "2 values.*expected a list of 3 numbers or None"),
+        ([1.0] * 4, "4 values"),
+        (1.0, "returned 1.0"),
+        (None, "returned None"),
+        ("abc", "returned 'abc'"),
+        ({0: 1.0, 1: 1.0, 2: 1.0}, "returned {"),
+        ([1.0, math.nan, 0.0], r"value 1 is nan \(float\)"),
+        ([1.0, 0.0, math.inf], "value 2 is inf"),
+        ([1.0, "0.5", 0.0], r"value 1 is '0.5' \(str\)"),
+        ([1.0, [0.5], 0.0], r"value 1 is \[0.5\]"),
+        (np.array(1.0), "returned array"),
+        (torch.tensor([1.0, float("nan"), 0.0]), "value 1 is tensor"),
+    ],
+)
+def test_a_broken_contract_is_a_fault_with_name_and_task(returned, message):
+    with pytest.raises(RewardFault, match=rf"reward 'mine' on task 'row/7': (?s:.*){message}"):
+        scores(wrap_reward(lambda completions: returned, "mine"), group(REPLIES, task_id="row/7"))
+
+
+def test_what_a_function_raises_is_a_fault():
+    def broken(completion):
+        raise KeyError("gold")
+
+    with pytest.raises(RewardFault, match="it raised KeyError: 'gold'") as caught:
+        values(broken)
+    assert isinstance(caught.value.__cause__, KeyError)
+
+
+def test_leaving_the_program_is_a_fault_too():
+    with pytest.raises(RewardFault, match="SystemExit"):
+        values(lambda completion: exit(0))
+
+
+def test_a_column_that_is_not_there_is_named():
+    with pytest.raises(RewardFault, match=r"asks for \['gold'\].*\['answer', 'prompts'\]"):
+        values(lambda completions, gold: [0.0] * 3)
+
+
+@pytest.mark.parametrize("hang", [lambda completions: time.sleep(30), lambda group: asyncio.sleep(30)])
+def test_a_hang_ends_and_the_loop_stays_awake(hang):
+    async def both():
+        beats = 0
+
+        async def beat():
+            nonlocal beats
+            while True:
+                await asyncio.sleep(0.01)
+                beats += 1
+
+        heart = asyncio.create_task(beat())
+        try:
+            with pytest.raises(RewardFault, match=r"no answer .*expected an answer within 0.3 s"):
+                await wrap_reward(hang, timeout=0.3)(group(REPLIES), None)
+        finally:
+            heart.cancel()
+        return beats
+
+    start = time.perf_counter()
+    assert asyncio.run(both()) >= 5
+    assert time.perf_counter() - start < 3
+
+
+@pytest.mark.parametrize("slow", [lambda completions: time.sleep(1), by_columns_async])
+def test_cancelling_is_never_swallowed(slow):
+    async def cancelled():
+        task = asyncio.create_task(wrap_reward(slow)(group(REPLIES), None))
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+
+
+def test_async_functions_of_one_completion_run_side_by_side():
+    async def slow(completion):
+        await asyncio.sleep(0.2)
+        return 1.0
+
+    start = time.perf_counter()
+    assert values(slow, group(["x"] * 20)) == [1.0] * 20
+    assert time.perf_counter() - start < 2
+
+
+def test_a_function_from_a_file(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text("def length(completions, **columns):\n    return [len(c) for c in completions]\n")
+    reward = load_reward(f"{file}:length", weight=0.5)
+    assert isinstance(reward, Reward)
+    assert (reward.name, reward.weight) == ("length", 0.5)
+    assert [score.value for score in scores(reward, group(REPLIES))] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "message"),
+    [
+        (None, "f", "mine.py does not exist"),
+        ("def f(:\n", "f", "line 1: invalid syntax"),
+        ("import nothing_like_this\n", "f", "cannot be imported: ModuleNotFoundError"),
+        ("def lenght(completions): ...\n", "length", "has no 'length'; did you mean 'lenght'"),
+        ("f = 3\n", "f", "3 is no function"),
+        ("class f:\n    def __call__(self, completions): ...\n", "f", "the class f is no function"),
+        ("def f(texts): ...\n", "f", "its first parameter is 'texts'; expected one of completions, completion"),
+        ("def f(): ...\n", "f", "it takes no parameter"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path, text, name, message):
+    file = tmp_path / "mine.py"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(ValueError, match=message):
+        load_reward(f"{file}:{name}")
+
+
+def test_names_that_ship_with_the_library():
+    assert set(list_rewards()) == {"exact", "numeric"}
+    assert scores(load_reward("numeric", weight=2.0), group(["it is 4"], answer="4"))[0].value == 1.0
+    assert load_reward("numeric", weight=2.0).weight == 2.0
+    with pytest.raises(ValueError, match="no reward 'numerc'; did you mean 'numeric'"):
+        load_reward("numerc")
+
+
+def test_a_dry_run_holds_any_reward_to_the_contract():
+    assert [s.value for s in asyncio.run(dry_run(PerEpisode("len", lambda e: len(e.reply)), group(REPLIES)))] == [
+        1,
+        2,
+        3,
+    ]
+    with pytest.raises(RewardFault, match="score 0 is not finite"):
+        asyncio.run(dry_run(PerEpisode("bad", lambda episode: math.nan), group(REPLIES)))
+
+    class Short:
+        name, weight = "short", 1.0
+
+        async def __call__(self, group, context):
+            return [Score(1.0)]
+
+    with pytest.raises(RewardFault, match=r"'short'.*returned 1 values"):
+        asyncio.run(dry_run(Short(), group(REPLIES)))
