@@ -26,8 +26,7 @@ app = typer.Typer(
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object on the last line.")]
 Debug = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
-Tasks = Annotated[str, typer.Option(help="A built-in set, rg:NAME, a .jsonl/.parquet/.csv file, or hub:NAME.")]
-Temperature = Annotated[float, typer.Option(min=0.0, help="Sampling temperature; 0 is greedy.")]
+Temperature = Annotated[float | None, typer.Option(min=0.0, help="0 is greedy (default: as trained, or 1).")]
 MaxNewTokens = Annotated[int | None, typer.Option(min=1, help="Longest completion (default: as trained, or 16).")]
 Seed = Annotated[int, typer.Option(help="Seeds the samples.")]
 Model = Annotated[str, typer.Argument(help="A run folder, tiny, smollm2-135m, a model folder, or a hub name.")]
@@ -63,23 +62,24 @@ def train(words: Annotated[list[str] | None, typer.Argument(metavar="[NAME]")] =
 @app.command("eval")
 def evaluate(
     model: Model,
-    tasks: Tasks = "arithmetic",
+    tasks: Annotated[
+        str | None, typer.Option(help="What to solve (default: what a run was trained on, or arithmetic).")
+    ] = None,
     reward: Annotated[
         str | None, typer.Option(help="exact, numeric or file.py:function (default: the tasks' own).")
     ] = None,
     samples: Annotated[int, typer.Option("--samples", "-n", min=1, help="Completions per task.")] = 1,
     k: Annotated[str, typer.Option(help="Which pass@k to estimate, such as 1,2,4 (default: 1 and --samples).")] = "",
     limit: Annotated[int | None, typer.Option(min=1, help="Use the first N held-out tasks only.")] = None,
-    temperature: Temperature = 1.0,
+    temperature: Temperature = None,
     max_new_tokens: MaxNewTokens = None,
-    seed: Seed = 0,
     json: Json = False,
     debug: Debug = False,
 ) -> Result:
     """Measure a policy on held-out tasks: accuracy and pass@k, each with its interval."""
     from guerdon.commands.evaluate import evaluate as run
 
-    return run(model, tasks, reward, samples, k, limit, temperature, max_new_tokens, seed)
+    return run(model, tasks, reward, samples, k, limit, temperature, max_new_tokens)
 
 
 @app.command()
@@ -89,7 +89,7 @@ def sample(
         str | None, typer.Argument(help="What to say to it; read from standard input if left out.")
     ] = None,
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="Completions.")] = 1,
-    temperature: Temperature = 1.0,
+    temperature: Temperature = None,
     max_new_tokens: MaxNewTokens = None,
     seed: Seed = 0,
     json: Json = False,
@@ -98,7 +98,7 @@ def sample(
     """Try a prompt on a policy."""
     from guerdon.commands.sample import sample as run
 
-    return run(model, prompt, n, temperature, max_new_tokens, seed, as_json=json)
+    return run(model, prompt, n, temperature, max_new_tokens, seed)
 
 
 @app.command()
@@ -116,7 +116,7 @@ def methods(json: Json = False, debug: Debug = False) -> Result:
     """List the methods there are, from their cards."""
     from guerdon.commands.listing import methods as run
 
-    return run(as_json=json)
+    return run()
 
 
 @app.command()
@@ -124,7 +124,7 @@ def tasks(json: Json = False, debug: Debug = False) -> Result:
     """List the task sets there are."""
     from guerdon.commands.listing import tasks as run
 
-    return run(as_json=json)
+    return run()
 
 
 @app.command()
@@ -132,7 +132,7 @@ def doctor(json: Json = False, debug: Debug = False) -> Result:
     """Say what is installed, what is missing for which feature, and the command that mends it."""
     from guerdon.commands.doctor import doctor as run
 
-    return run(as_json=json)
+    return run()
 
 
 def main(words: Sequence[str] | None = None) -> None:

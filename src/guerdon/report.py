@@ -49,13 +49,14 @@ def write_report(folder: Path | str) -> Path:
 def heldout(run: RunFolder) -> tuple[list[Group], list[Group]]:
     """Completions of the held-out tasks at the first and the last evaluation; empty where there was none."""
     files = sorted((run.path / "episodes").glob("heldout-*.parquet"))
-    return (read_episodes(files[0]), read_episodes(files[-1])) if files else ([], [])
+    first, *others = files or [None]
+    return read_episodes(first) if first else [], read_episodes(others[-1]) if others else []
 
 
 def paired(before: Sequence[Group], after: Sequence[Group]) -> dict[str, float] | None:
     """The mean difference in accuracy over the same tasks, with its interval; None where there is nothing to pair."""
     first, second = _right(before), _right(after)
-    if not first or first.keys() != second.keys() or before is after:
+    if not first or first.keys() != second.keys():
         return None
     return asdict(paired_difference(first, second))
 
@@ -211,7 +212,8 @@ h1 { margin-bottom: 0; } .lead, figcaption, .note { color: var(--soft); }
 table { border-collapse: collapse; } th, td { text-align: left; vertical-align: top; padding: .3rem .8rem .3rem 0;
   border-bottom: 1px solid var(--line); } th { font-weight: 600; } .big { font-size: 1.2rem; font-weight: 600; }
 .curves { display: grid; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)); gap: 1rem; }
-figure { margin: 0; } svg { width: 100%; height: auto; } svg text { fill: var(--soft); font: 11px system-ui, sans-serif; }
+figure { margin: 0; } svg { width: 100%; height: auto; } svg text { fill: var(--soft);
+  font: 11px system-ui, sans-serif; }
 .axis { stroke: var(--line); } .curve { fill: none; stroke: var(--mark); stroke-width: 1.8; }
 .band { fill: var(--mark); opacity: .18; } pre { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere; }
 .examples { table-layout: fixed; width: 100%; } .note { font-size: .85rem; }

@@ -50,7 +50,7 @@ class Speaker:
     how: Sampling
 
 
-def load_speaker(name: str, temperature: float, max_new_tokens: int | None) -> Speaker:
+def load_speaker(name: str, temperature: float | None, max_new_tokens: int | None) -> Speaker:
     """Load MODEL and say how to sample from it: as it was trained, where it is a run."""
     from guerdon.chat import Chat
     from guerdon.models.load import load_policy
@@ -63,9 +63,10 @@ def load_speaker(name: str, temperature: float, max_new_tokens: int | None) -> S
     stop = trained.get("stop")
     how = Sampling(
         max_tokens=max_new_tokens or trained.get("max_new_tokens") or 16,
-        temperature=temperature,
+        temperature=trained.get("temperature", 1.0) if temperature is None else temperature,
         stop_tokens=policy.stop_tokens,
         stop_strings=(stop,) if stop else (),
+        **{name: trained[name] for name in ("top_p", "top_k", "min_p") if name in trained},
     )
     chat = Chat(policy.tokenizer, template=trained.get("chat_template"))
     return Speaker({"policy": LocalSampler(policy.module, policy.tokenizer)}, chat, how)

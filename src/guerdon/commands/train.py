@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,6 +140,7 @@ def _latest(root: Path = Path("runs")) -> Path:
 def _execute(run: Run, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
     from guerdon.display import show_progress
     from guerdon.report import write_report
+    from guerdon.run import FolderTaken
     from guerdon.runner import execute
 
     quieten()
@@ -149,6 +151,12 @@ def _execute(run: Run, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
     except KeyboardInterrupt:
         message = f"stopped at once; go on from the last checkpoint with: {go_on}"
         raise Failed(message, "Interrupted", 130, run=str(out)) from None
+    except FolderTaken:
+        raise
+    except Exception:
+        with suppress(Exception):  # the page is a help for finding out; the error itself is what counts
+            write_report(out)
+        raise
     page = write_report(out)
     if outcome.state == "interrupted":
         message = f"interrupted after step {outcome.step} of {run.options.steps}, and saved. Go on with: {go_on}"

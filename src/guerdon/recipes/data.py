@@ -6,6 +6,7 @@ Tokens that are to be trained on are 'sampled' spans whose log-probabilities are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +71,7 @@ def _episode(name: str, messages: Sequence[Mapping[str, Any]], chat: Chat, last:
     ids, owner = chat.conversation(list(messages), last=last)
     edges = [0, *(np.flatnonzero(np.diff(owner)) + 1).tolist(), len(ids)]
     spans = []
-    for start, end in zip(edges, edges[1:], strict=False):
+    for start, end in pairwise(edges):
         learned = bool(owner[start])
         logprobs = np.zeros(end - start, np.float32) if learned else None
         message = {"role": "assistant", "content": chat.decode(ids[start:end])} if learned else None

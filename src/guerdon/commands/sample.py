@@ -1,0 +1,45 @@
+"""`guerdon sample`: what a policy says to a prompt."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from typing import Any
+
+from guerdon.commands.policy import load_speaker
+from guerdon.keys import UsageError
+
+
+def sample(
+    model: str, prompt: str | None, n: int, temperature: float | None, max_new_tokens: int | None, seed: int
+) -> dict[str, Any]:
+    """Print n completions of the prompt, which is read from standard input where it is None; and return them."""
+    text = prompt if prompt is not None else _from_input()
+    speaker = load_speaker(model, temperature, max_new_tokens)
+    from guerdon.rollouts.base import derive
+
+    seeds = [derive(seed, i) for i in range(n)]
+    drawn = asyncio.run(speaker.samplers["policy"].sample(speaker.chat.prompt(text), speaker.how, seeds))
+    completions = [
+        {"text": one.text, "stop": one.stop, "tokens": sum(len(span.tokens) for span in one.spans)} for one in drawn
+    ]
+    for one in completions:
+        print(one["text"] + (" [cut off by --max-new-tokens]" if one["stop"] == "length" else ""))
+    how = speaker.how
+    return {
+        "model": model,
+        "prompt": text,
+        "completions": completions,
+        "temperature": how.temperature,
+        "max_new_tokens": how.max_tokens,
+        "seed": seed,
+    }
+
+
+def _from_input() -> str:
+    if sys.stdin.isatty():
+        print("Type the prompt, then Ctrl-D:", file=sys.stderr)
+    text = sys.stdin.read().removesuffix("\n")
+    if not text:
+        raise UsageError("the prompt is empty; give it after MODEL, or on standard input")
+    return text

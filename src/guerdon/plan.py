@@ -1,0 +1,138 @@
+"""`--dry-run`: what a run would do, and an estimate of its memory and time, without loading weights or starting it.
+
+Sizes come from the model's config and file headers; the time of a step from the floating-point
+operations that sampling and training need, and how fast this machine multiplies matrices.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+from guerdon.method import Method
+from guerdon.models.size import Size, size_of
+from guerdon.run import Options, Run
+
+PROMPT_TOKENS = 32
+"""Taken for the length of a prompt where no task says it."""
+
+LOGIT_ROWS = 1024
+"""Positions whose logits are taken to be held at once."""
+
+SAMPLING_EFFICIENCY = 0.15
+"""Share of the machine's matrix speed that decoding a few dozen rows, token by token, reaches."""
+
+TRAINING_EFFICIENCY = 0.4
+
+
+@dataclass(frozen=True)
+class Plan:
+    """An estimate. memory_mb: by what takes it; step: what one step does; seconds: of one step and of all."""
+
+    run: dict[str, Any]
+    size: Size
+    step: dict[str, int]
+    memory_mb: dict[str, float]
+    gflops: float
+    step_seconds: float
+    total_seconds: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """As `--json` prints it: see docs/json.md."""
+        return {**asdict(self), "estimate": True, "total_memory_mb": round(sum(self.memory_mb.values()), 1)}
+
+
+def plan(run: Run) -> Plan:
+    """Estimate a run. Loads the model's config and its tasks, and multiplies matrices for a moment."""
+    o = run.options
+    size = size_of(o.model, o.lora_rank)
+    step = step_counts(run)
+    speed = matrix_speed()
+    seconds = step_seconds(size, step, run.method, speed)
+    evaluations = (2 + (o.steps - 1) // o.eval_every if o.eval_every else 2) if run.tasks and o.eval_tasks else 0
+    evaluation = 2 * size.weights * o.eval_tasks * (PROMPT_TOKENS + o.max_new_tokens) / (speed * SAMPLING_EFFICIENCY)
+    total = seconds * o.steps + evaluations * evaluation
+    return Plan(run.describe(), size, step, memory_mb(size, o, run.method), round(speed / 1e9, 1), seconds, total)
+
+
+def step_counts(run: Run) -> dict[str, int]:
+    """What one step does: rollouts, tokens sampled and trained on at most, and gradient steps."""
+    o, method = run.options, run.method
+    updates = method.epochs * method.minibatches
+    if run.source is not None:
+        return {"rows": o.prompts_per_step, "rollouts": 0, "sampled_tokens": 0, "gradient_steps": updates}
+    rollouts = o.prompts_per_step * o.samples_per_prompt
+    return {
+        "prompts": o.prompts_per_step,
+        "rollouts": rollouts,
+        "sampled_tokens": rollouts * o.max_new_tokens,
+        "gradient_steps": updates,
+    }
+
+
+def memory_mb(size: Size, o: Options, method: Method) -> dict[str, float]:
+    """What takes memory, in MB. Models of other roles count as copies of the policy."""
+    number = 4 if o.dtype == "float32" else 2
+    copies = sum(role.shares is None for role in method.roles.values())
+    learners = sum(not role.frozen and role.shares is None for role in method.roles.values())
+    held = PROMPT_TOKENS + o.max_new_tokens
+    # A layer keeps about 16 numbers per unit of width for its backward pass; with checkpointing, its input only.
+    kept = size.layers * size.width * (1 if o.gradient_checkpointing else 16) + 16 * size.width
+    parts = {
+        "weights": size.weights * number * (1 + copies),
+        "gradients": (size.trained + learners * size.weights) * number,
+        "AdamW": (size.trained + learners * size.weights) * number * 2,
+        "activations": o.tokens_per_micro_batch * kept * number,
+        "logits": min(o.tokens_per_micro_batch, LOGIT_ROWS) * size.vocabulary * 4 * 2,
+        "KV cache": o.slots * held * size.layers * size.kv_width * number,
+    }
+    return {name: round(taken / 1e6, 1) for name, taken in parts.items()}
+
+
+def step_seconds(size: Size, step: dict[str, int], method: Method, speed: float) -> float:
+    """Seconds of one step: 2 operations per weight and token forwards, 4 more backwards."""
+    rows = step.get("prompts", step.get("rows", 0))
+    completions = step["rollouts"] or rows
+    trained = completions * (PROMPT_TOKENS + step["sampled_tokens"] // max(1, completions))
+    forwards = sum(role.shares is None for role in method.roles.values())
+    training = (6 * method.epochs + 2 * forwards) * size.weights * trained / (speed * TRAINING_EFFICIENCY)
+    sampling = 2 * size.weights * (step["sampled_tokens"] + rows * PROMPT_TOKENS) / (speed * SAMPLING_EFFICIENCY)
+    return training + (sampling if step["rollouts"] else 0.0)
+
+
+def matrix_speed(width: int = 512, seconds: float = 0.2) -> float:
+    """Floating-point operations per second of a matrix product here and now."""
+    a = torch.randn(width, width)
+    _ = a @ a
+    begin, done = time.perf_counter(), 0
+    while time.perf_counter() - begin < seconds:
+        _ = a @ a
+        done += 1
+    return done * 2 * width**3 / (time.perf_counter() - begin)
+
+
+def show(found: Plan) -> None:
+    """The plan for people, on standard error."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    from guerdon.display import clock
+
+    console = Console(stderr=True, highlight=False)
+    options = found.run["options"]
+    console.print(Text(f"{found.run['recipe']} on {options['model']}: nothing is started. All sizes are estimates."))
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    settings = found.run["method"]["settings"]
+    chosen = {name: value for name, value in {**options, **settings}.items() if value not in (None, "")}
+    table.add_row("settings", Text(", ".join(f"{name} {value}" for name, value in chosen.items())))
+    table.add_row("tasks", Text(str(found.run["tasks"] or "rows of a file")))
+    table.add_row("a step", Text(", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in found.step.items())))
+    parts = ", ".join(f"{name} {taken:,.0f}" for name, taken in found.memory_mb.items())
+    table.add_row("memory", Text(f"about {sum(found.memory_mb.values()):,.0f} MB ({parts})"))
+    pace = f"about {found.step_seconds:.2g} s a step, {clock(found.total_seconds)} in all"
+    table.add_row("time", Text(f"{pace} (completions as long as allowed; {found.gflops:,.0f} GFLOP/s measured)"))
+    console.print(table)
