@@ -49,7 +49,7 @@ def test_checkpointing_gives_the_same_gradient(tmp_path: Path) -> None:
     gradients = []
     for checkpointing in (False, True):
         module = load_policy(str(tmp_path), gradient_checkpointing=checkpointing).module
-        assert module.is_gradient_checkpointing == checkpointing
+        assert module.is_activation_checkpointing == checkpointing
         module(input_ids=ids()).logits.square().mean().backward()
         gradients.append(module.model.layers[0].mlp.up_proj.weight.grad)
     torch.testing.assert_close(gradients[0], gradients[1])

@@ -82,7 +82,7 @@ def load_policy(
     module = _module(base, config, dtype, attn_implementation)
     module = _adapted(module, lora, adapters)
     if gradient_checkpointing:
-        module.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        module.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
         module.train()
     return Policy(module.to(device), tokenizer, name, source)
 
