@@ -23,6 +23,7 @@ _FORMULA = re.compile(r"[0-9A-Za-z+\-*/^(),. \n]*")
 _CIRCULAR = {"sin", "cos", "tan", "sec", "csc", "cot", "asin", "acos", "atan", "sinh", "cosh", "tanh"}
 _FUNCTIONS = _CIRCULAR | {"exp", "log", "ln", "sqrt", "pi", "Abs"}
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_CALL = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]\s*\(")
 _ATTRIBUTE = re.compile(r"[A-Za-z)]\s*\.|\.\s*[A-Za-z(]|\d\.?[eE][+-]?\d")
 _POWER = re.compile(r"\*\*|\^")
 _SMALL_POWER = re.compile(
@@ -62,6 +63,8 @@ def _not_formula(answer: str, names: bool) -> str | None:
     unknown = [name for name in _NAME.findall(answer) if not names or (len(name) > 1 and name not in _FUNCTIONS)]
     if unknown:
         return f"holds {unknown[0]!r}, which is neither a variable nor a known function"
+    if _CALL.search(answer):
+        return "calls a single letter, some of which are functions of sympy"
     if _ATTRIBUTE.search(answer):
         return "holds a point or an 'e' that belongs to no plain number"
     nested = prod(int(text) for text in _POWER_OF_BRACKET.findall(answer))
