@@ -2,7 +2,8 @@
 
 Nine scorers of reasoning-gym 0.1 pass the answer to `eval` or to sympy's `parse_expr`, which is `eval` as well: a
 policy could execute anything. For these sets an answer is let through only when it is plain data: a Python literal
-where a list is expected, or a formula of numbers, letters and known functions with small exponents.
+where a list is expected, or a formula of numbers, letters and known functions with small exponents. `Integral` is none
+of those: as an answer it only states the problem again, which the scorers of the integration sets take as right.
 """
 
 from __future__ import annotations
