@@ -1,6 +1,7 @@
 import asyncio
 import functools
 import math
+import sys
 import time
 
 import numpy as np
@@ -174,6 +175,13 @@ def test_a_function_from_a_file(tmp_path):
     assert isinstance(reward, Reward)
     assert (reward.name, reward.weight) == ("length", 0.5)
     assert [score.value for score in scores(reward, group(REPLIES))] == [1, 2, 3]
+
+
+def test_a_file_may_import_the_modules_beside_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.path", sys.path.copy())
+    (tmp_path / "beside_the_reward.py").write_text("WORTH = 0.5\n")
+    (tmp_path / "mine.py").write_text("from beside_the_reward import WORTH\ndef f(completion): return WORTH\n")
+    assert scores(load_reward(f"{tmp_path}/mine.py:f"), group(["x"]))[0].value == 0.5
 
 
 @pytest.mark.parametrize(

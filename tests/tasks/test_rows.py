@@ -98,6 +98,15 @@ def test_bad_rows_may_be_skipped_and_are_counted(tmp_path):
     assert "12 of 32 rows" in tasks.describe
 
 
+def test_a_bad_first_row_does_not_hide_the_columns(tmp_path):
+    rows = [{"text": "no prompt here"}, *({"prompt": f"p{i}", "answer": "1"} for i in range(9))]
+    path = write(tmp_path / "a.jsonl", rows)
+    with pytest.raises(BadRow, match="row 1: no value under 'prompt'"):
+        file_tasks(path)
+    with pytest.warns(UserWarning, match="1 of 10 rows"):
+        assert file_tasks(path, on_bad_rows="skip").train.task(0).data["answer"] == "1"
+
+
 def test_ragged_csv_rows_are_bad(tmp_path):
     (tmp_path / "a.csv").write_text("prompt,answer\nx,1\ny\n")
     with pytest.raises(BadRow, match=r"row 2: fewer cells than the first line has; expected 2 cells"):

@@ -32,6 +32,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
+from zlib import crc32
 
 from guerdon.names import nearest
 from guerdon.rewards.bounded import bounded
@@ -223,12 +224,15 @@ def _shown(value: Any, most: int = 200) -> str:
 def _module(path: Path) -> ModuleType:
     if not path.is_file():
         raise ValueError(f"reward file {path} does not exist (looked in {Path.cwd()})")
-    module_name = f"guerdon_user_{path.stem}_{abs(hash(path.resolve())):x}"
+    module_name = f"guerdon_user_{path.stem}_{crc32(str(path.resolve()).encode()):x}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[module_name] = module  # dataclasses and pickle look the module up by name
+    folder = str(path.resolve().parent)
+    if folder not in sys.path:
+        sys.path.append(folder)  # for the modules beside it, as Python does for a script
     try:
         spec.loader.exec_module(module)
     except SyntaxError as error:

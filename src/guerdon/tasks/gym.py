@@ -44,9 +44,10 @@ UNAVAILABLE = {
 def gym_tasks(name: str, heldout: int = 100, extract: Extract = "marked", **options: Any) -> TaskSet:
     """The reasoning-gym data set `name` with its own options (`min_terms=2`, ...).
 
-    heldout: how many different held-out problems there are, fixed for a set and its options and never drawn in
-    training; where the set has fewer problems than that, a tenth of them. extract: where the answer stands in a
-    reply, see `GymScore`. ValueError for unknown names and options.
+    heldout: how many different held-out problems there are, made when the first task is asked for (which takes
+    minutes for the slowest sets), fixed for a set and its options and never drawn in training; where the set has fewer
+    problems than that, a tenth of them. extract: where the answer stands in a reply, see `GymScore`.
+    ValueError for unknown names and options.
     """
     if heldout < 1:
         raise ValueError(f"heldout is {heldout}; expected at least 1 problem")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -44,9 +45,10 @@ def file_tasks(
 ) -> TaskSet:
     """Tasks of a .jsonl, .json, .csv or .parquet file.
 
-    prompt, answer: names of the columns; the defaults are PROMPT_COLUMNS and ANSWER_COLUMNS, looked for in the first
-    good row. heldout: another such file; without one, a hash of the prompt holds out a tenth of the rows, at least
-    one. on_bad_rows: 'error' stops at the first bad row, 'skip' leaves bad rows out and says how many there were.
+    prompt, answer: names of the columns; by default the first of PROMPT_COLUMNS and of ANSWER_COLUMNS that at least
+    half of the rows have. heldout: another such file; without one, a hash of the prompt holds out a tenth of the
+    rows, at least one. on_bad_rows: 'error' stops at the first bad row, 'skip' leaves bad rows out and says how many
+    there were.
     """
     where = Path(path)
     rows = {"train": (str(path), read_rows(where))}
@@ -104,8 +106,8 @@ def _tasks(
     on_bad_rows: OnBadRows,
     notes: list[str],
 ) -> list[Task]:
-    first = next((one.row for one in rows if one.fault is None), None)
-    columns = _columns(first, where, prompt, answer) if first is not None else ("", None)
+    readable = [one.row for one in rows if one.fault is None]
+    columns = _columns(readable, where, prompt, answer) if readable else ("", None)
     tasks, faults = [], []
     for one in rows:
         try:
@@ -124,15 +126,21 @@ def _tasks(
     return tasks
 
 
-def _columns(row: Mapping[str, Any], where: str, prompt: str | None, answer: str | None) -> tuple[str, str | None]:
+def _columns(
+    rows: Sequence[Mapping[str, Any]], where: str, prompt: str | None, answer: str | None
+) -> tuple[str, str | None]:
+    counts = Counter(key for row in rows for key in row)
     for given in (prompt, answer):
-        if given is not None and given not in row:
-            raise ValueError(f"{where} has no column {given!r}{nearest(given, row)}")
-    prompt = prompt or next((name for name in PROMPT_COLUMNS if name in row), None)
+        if given is not None and given not in counts:
+            raise ValueError(f"{where} has no column {given!r}{nearest(given, counts)}")
+    usual = {key for key, count in counts.items() if count * 2 >= len(rows)}
+    prompt = prompt or next((name for name in PROMPT_COLUMNS if name in usual), None)
     if prompt is None:
         tried = ", ".join(PROMPT_COLUMNS)
-        raise ValueError(f"{where} has no prompt column: found {sorted(row)}, looked for {tried}; name it: prompt=...")
-    return prompt, answer or next((name for name in ANSWER_COLUMNS if name in row and name != prompt), None)
+        raise ValueError(
+            f"{where} has no prompt column: found {sorted(usual)}, looked for {tried}; name it: prompt=..."
+        )
+    return prompt, answer or next((name for name in ANSWER_COLUMNS if name in usual and name != prompt), None)
 
 
 def _task(task_id: str, one: Numbered, where: str, prompt: str, answer: str | None) -> Task:
