@@ -88,7 +88,7 @@ def write_state(folder: Path, state: Mapping[str, Any]) -> None:
 
 def read_state(folder: Path) -> dict[str, Any]:
     """What `write_state` wrote; the random states are set. Only for folders of one's own: it is a pickle."""
-    state = pickle.loads((folder / "state.pkl").read_bytes())
+    state: dict[str, Any] = pickle.loads((folder / "state.pkl").read_bytes())
     randoms = state.pop("random")
     random.setstate(randoms["python"])
     np.random.set_state(randoms["numpy"])

@@ -219,7 +219,7 @@ def panel(p: Progress) -> Any:
         rows.add_row("reward so far", Text(sparkline(p.returns), style="cyan"))
     for name, value in p.facts():
         rows.add_row(name, Text(value))
-    parts = [head, rows, *([Text(STOPPING, style="yellow")] if p.stopping else [])]
+    parts: list[Any] = [head, rows, *([Text(STOPPING, style="yellow")] if p.stopping else [])]
     return Panel(Group(*parts), title=Text(f"{p.recipe} on {p.model}"), subtitle=Text(p.run), title_align="left")
 
 

@@ -34,10 +34,14 @@ class Objective(Protocol):
     inert_without_advantage: the loss has no gradient where the advantage is 0, so that such sequences can be skipped.
     """
 
-    needs: Sequence[str]
-    wants: Sequence[str]
-    unit: Unit
-    inert_without_advantage: bool
+    @property
+    def needs(self) -> Sequence[str]: ...
+    @property
+    def wants(self) -> Sequence[str]: ...
+    @property
+    def unit(self) -> Unit: ...
+    @property
+    def inert_without_advantage(self) -> bool: ...
 
     def __call__(self, out: Mapping[str, Tensor], batch: Batch) -> Tensor: ...
 
@@ -49,8 +53,10 @@ class Estimator(Protocol):
     min_group: the smallest group it is meaningful for (2 for a group baseline); smaller ones are refused at start.
     """
 
-    needs: Sequence[str]
-    min_group: int
+    @property
+    def needs(self) -> Sequence[str]: ...
+    @property
+    def min_group(self) -> int: ...
 
     def __call__(self, batch: Batch) -> Batch: ...
 

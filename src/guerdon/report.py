@@ -49,8 +49,7 @@ def write_report(folder: Path | str) -> Path:
 def heldout(run: RunFolder) -> tuple[list[Group], list[Group]]:
     """Completions of the held-out tasks at the first and the last evaluation; empty where there was none."""
     files = sorted((run.path / "episodes").glob("heldout-*.parquet"))
-    first, *others = files or [None]
-    return read_episodes(first) if first else [], read_episodes(others[-1]) if others else []
+    return read_episodes(files[0]) if files else [], read_episodes(files[-1]) if len(files) > 1 else []
 
 
 def paired(before: Sequence[Group], after: Sequence[Group]) -> dict[str, float] | None:

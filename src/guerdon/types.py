@@ -241,7 +241,7 @@ class Batch:
 
     def put(self, **streams: Tensor) -> Batch:
         """A batch with these streams set (fields by their name, anything else into `extra`)."""
-        fields = {k: v for k, v in streams.items() if k in _STREAMS}
+        fields: dict[str, Any] = {k: v for k, v in streams.items() if k in _STREAMS}
         extra = {k: v for k, v in streams.items() if k not in _STREAMS}
         return replace(self, **fields, extra={**self.extra, **extra})
 

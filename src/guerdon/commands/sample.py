@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guerdon.commands.policy import load_speaker
 from guerdon.keys import UsageError
+
+if TYPE_CHECKING:
+    from guerdon.samplers.base import Sample
 
 
 def sample(
@@ -19,21 +22,22 @@ def sample(
     from guerdon.rollouts.base import derive
 
     seeds = [derive(seed, i) for i in range(n)]
-    drawn = asyncio.run(speaker.samplers["policy"].sample(speaker.chat.prompt(text), speaker.how, seeds))
-    completions = [
-        {"text": one.text, "stop": one.stop, "tokens": sum(len(span.tokens) for span in one.spans)} for one in drawn
-    ]
-    for one in completions:
-        print(one["text"] + (" [cut off by --max-new-tokens]" if one["stop"] == "length" else ""))
+    drawn = asyncio.run(speaker.samplers["policy"].sample(speaker.chat.prompt(text).tolist(), speaker.how, seeds))
+    for one in drawn:
+        print(one.text + (" [cut off by --max-new-tokens]" if one.stop == "length" else ""))
     how = speaker.how
     return {
         "model": model,
         "prompt": text,
-        "completions": completions,
+        "completions": [{"text": one.text, "stop": one.stop, "tokens": _length(one)} for one in drawn],
         "temperature": how.temperature,
         "max_new_tokens": how.max_tokens,
         "seed": seed,
     }
+
+
+def _length(one: Sample) -> int:
+    return sum(len(span.tokens) for span in one.spans)
 
 
 def _from_input() -> str:

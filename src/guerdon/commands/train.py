@@ -52,12 +52,16 @@ def train(words: Sequence[str]) -> dict[str, Any] | None:
     if wish.help:
         from guerdon.commands.help import show_recipe
 
-        return show_recipe(wish.name)
+        show_recipe(wish.name)
+        return None
+    from guerdon.run import fresh_folder
+
     if wish.resume:
         name, arguments, folder = _continued(wish)
     else:
-        name, folder = wish.name or "grpo", wish.folder
+        name = wish.name or "grpo"
         arguments = _arguments(name, wish.words)
+        folder = wish.folder or fresh_folder(Path(name.rpartition(":")[2]).name)
     from guerdon.recipes import make_run
 
     run = make_run(name, arguments)
@@ -67,10 +71,7 @@ def train(words: Sequence[str]) -> dict[str, Any] | None:
         found = plan(run)
         show(found)
         return found.as_dict()
-    from guerdon.run import fresh_folder
-
-    out = folder or fresh_folder(Path(name.rpartition(":")[2]).name)
-    return _execute(run, out, bool(wish.resume), quiet=bool(wish.controls.get("quiet")))
+    return _execute(run, folder, bool(wish.resume), quiet=bool(wish.controls.get("quiet")))
 
 
 def read(words: Sequence[str]) -> Wish:

@@ -57,7 +57,7 @@ class LocalEngine:
 
     def __init__(
         self,
-        module: nn.Module,
+        module: Any,
         likelihood: Likelihood,
         optim: Optim | None = None,
         tokens_per_micro_batch: int = 4096,

@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 from guerdon.likelihoods.packing import layout
 from guerdon.models.attention import attention
-from guerdon.models.heads import split
+from guerdon.models.heads import Halves, split
 from guerdon.types import Batch
 
 CHUNK_ELEMENTS = 1 << 24
@@ -67,23 +67,29 @@ class Autoregressive:
         found = self._statistics(parts, hidden, batch.select(actions), wants)
         return {name: spread(values, actions, inverse, batch) for name, values in found.items()}
 
-    def _statistics(self, parts: Any, hidden: Tensor, chosen: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
-        size = max(1, self.chunk_elements // parts.head.weight.shape[0])
+    def _statistics(self, parts: Halves, hidden: Tensor, chosen: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
+        size = max(1, self.chunk_elements // int(parts.head.weight.shape[0]))
         target = chosen.inputs["tokens"]
         temperature, support = chosen.extra.get("temperature"), chosen.extra.get("support")
         again = torch.is_grad_enabled() and len(hidden) > size
         chunks = []
         for begin in range(0, len(hidden), size):
             cut = slice(begin, begin + size)
-            args = (parts, hidden[cut], target[cut], *(None if x is None else x[cut] for x in (temperature, support)))
-            chunks.append(checkpoint(_chunk, *args, wants, use_reentrant=False) if again else _chunk(*args, wants))
+            limits = (None if temperature is None else temperature[cut], None if support is None else support[cut])
+            args = (parts, hidden[cut], target[cut], *limits, wants)
+            chunks.append(checkpoint(_chunk, *args, use_reentrant=False) if again else _chunk(*args))
         if not chunks:
             return {name: hidden.new_zeros(0, dtype=torch.float32) for name in wants}
         return {name: torch.cat(column) for name, column in zip(wants, zip(*chunks, strict=True), strict=True)}
 
 
 def _chunk(
-    parts: Any, hidden: Tensor, target: Tensor, temperature: Tensor | None, support: Tensor | None, wants: Sequence[str]
+    parts: Halves,
+    hidden: Tensor,
+    target: Tensor,
+    temperature: Tensor | None,
+    support: Tensor | None,
+    wants: Sequence[str],
 ) -> list[Tensor]:
     logits = parts.finish(parts.head(hidden)).float()  # [C, V]
     if temperature is not None:

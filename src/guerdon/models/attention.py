@@ -25,6 +25,17 @@ def attention(config: Any, visible: Tensor | None, place_q: Tensor, place_k: Ten
     return masks if len(masks) > 1 else next(iter(masks.values()))
 
 
+def check_attention(config: Any) -> None:
+    """Raises for a model whose attention cannot be given an explicit mask."""
+    name = str(config._attn_implementation)
+    if name not in ("sdpa", "eager"):
+        raise ValueError(
+            f"the model uses attention {name!r}; guerdon needs 'sdpa' or 'eager': "
+            "load it with attn_implementation='sdpa', or call model.set_attn_implementation('sdpa')"
+        )
+    layer_kinds(config)
+
+
 def layer_kinds(config: Any) -> tuple[list[str], int]:
     """The kinds of attention layers of a model (full, sliding), and its sliding window (0 if it has none)."""
     window = int(getattr(config, "sliding_window", None) or 0)

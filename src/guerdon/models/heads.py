@@ -18,8 +18,8 @@ from guerdon.models.lora import unwrapped
 class Halves(NamedTuple):
     """finish(head(trunk(input_ids=...).last_hidden_state)) is the model's logits [..., V] (values [..., 1])."""
 
-    trunk: nn.Module
-    head: nn.Module
+    trunk: Any
+    head: Any
     finish: Callable[[Tensor], Tensor]
 
 

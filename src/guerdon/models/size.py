@@ -44,7 +44,7 @@ def size_of(model: str, lora_rank: int = 0) -> Size:
     files = sorted(source.glob("*.safetensors")) if isinstance(source, Path) else []
     if isinstance(source, Path) and files:
         config = json.loads((source / "config.json").read_text(encoding="utf-8"))
-        shapes = {name: shape for file in files for name, shape in header(file).items()}
+        shapes: Shapes = {name: shape for file in files for name, shape in header(file).items()}
     else:
         config, shapes = _built(source)
     return measured(config, shapes, lora_rank)

@@ -50,11 +50,13 @@ def preference(row: Row, chat: Chat, name: str) -> Group:
     """Columns chosen and rejected with the prompt they answer, or whole conversations that differ in the last reply."""
     if row.get("chosen") is None or row.get("rejected") is None:
         raise ValueError(f"columns are {sorted(row)}; expected 'prompt', 'chosen' and 'rejected'")
-    sides = [_episode(name, _dialogue(row.get("prompt"), row[side], chat), chat) for side in ("chosen", "rejected")]
+    chosen, rejected = (
+        _episode(name, _dialogue(row.get("prompt"), row[side], chat), chat) for side in ("chosen", "rejected")
+    )
     if row["chosen"] == row["rejected"]:
         raise ValueError("chosen and rejected are the same; expected two different replies")
     margin = row.get("margin")
-    return Pair(*sides, margin=1.0 if margin is None else float(margin)).group()
+    return Pair(chosen, rejected, 1.0 if margin is None else float(margin)).group()
 
 
 def _dialogue(prompt: Any, reply: Any, chat: Chat) -> list[Mapping[str, Any]]:
@@ -70,7 +72,7 @@ def _episode(name: str, messages: Sequence[Mapping[str, Any]], chat: Chat, last:
     """A chain of spans, alternately given and learned. last: only the last reply is learned."""
     ids, owner = chat.conversation(list(messages), last=last)
     edges = [0, *(np.flatnonzero(np.diff(owner)) + 1).tolist(), len(ids)]
-    spans = []
+    spans: list[Span] = []
     for start, end in pairwise(edges):
         learned = bool(owner[start])
         logprobs = np.zeros(end - start, np.float32) if learned else None

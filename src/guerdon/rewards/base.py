@@ -20,8 +20,10 @@ class Reward(Protocol):
     name: key under which the scores are kept. weight: factor with which they enter the return (0: watched only).
     """
 
-    name: str
-    weight: float
+    @property
+    def name(self) -> str: ...
+    @property
+    def weight(self) -> float: ...
 
     async def __call__(self, group: Group, context: Context) -> list[Score]: ...
 

@@ -78,7 +78,7 @@ class Sampler(Protocol):
     version: int
     """Version of the weights the next token is drawn with; stamped on every span."""
 
-    async def sample(self, prompt: Sequence[int], how: Sampling, seeds: Sequence[int]) -> list[Sample]:
+    async def sample(self, prompt: Sequence[int] | IntArray, how: Sampling, seeds: Sequence[int]) -> list[Sample]:
         """One completion per seed. What a seed draws does not depend on what else is being sampled.
 
         Cancelling the awaiting task cancels its completions.

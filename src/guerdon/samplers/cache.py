@@ -83,7 +83,8 @@ class SlotCache(Cache):
     """
 
     def __init__(self, layers: int) -> None:
-        super().__init__(layers=[_SlotLayer() for _ in range(layers)])
+        self._slots = [_SlotLayer() for _ in range(layers)]  # type: ignore[no-untyped-call]
+        super().__init__(layers=list(self._slots))
         self._rows = 0
         self._capacity = 0
 
@@ -92,21 +93,21 @@ class SlotCache(Cache):
         length = states[0][0].shape[-2]
         self._reserve(max(slots) + 1, length, states)
         index = torch.tensor(slots, device=states[0][0].device)
-        for layer, (keys, values) in zip(self.layers, states, strict=True):
+        for layer, (keys, values) in zip(self._slots, states, strict=True):
             layer.put(index, keys, values)
 
     def move(self, source: int, target: int, length: int) -> None:
         """Copy the first `length` positions of row `source` over row `target`."""
-        for layer in self.layers:
+        for layer in self._slots:
             layer.move(source, target, length)
 
     def begin(self, positions: Tensor, length: int) -> None:
         """Announce a step: row i writes at positions[i] ([R]) and nobody reads at or beyond `length`."""
         if length > self._capacity:
-            first = [(layer.keys[0], layer.values[0]) for layer in self.layers]
+            first = [(layer._keys()[0], layer._values()[0]) for layer in self._slots]
             self._reserve(self._rows, length, first)
         step = _Step(torch.arange(positions.shape[0], device=positions.device), positions, length)
-        for layer in self.layers:
+        for layer in self._slots:
             layer.step = step
 
     def _reserve(self, rows: int, length: int, like: KeysValues) -> None:
@@ -116,7 +117,7 @@ class SlotCache(Cache):
             self._rows = max(rows, 2 * self._rows)
         if length > self._capacity:
             self._capacity = -(-max(length + 1, self._capacity * 3 // 2) // _GRAIN) * _GRAIN
-        for layer, (keys, values) in zip(self.layers, like, strict=True):
+        for layer, (keys, values) in zip(self._slots, like, strict=True):
             layer.reserve(self._rows, self._capacity, keys, values)
 
 

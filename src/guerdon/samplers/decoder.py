@@ -14,6 +14,8 @@ import torch
 from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache
 
+from guerdon.models.attention import attention, check_attention
+from guerdon.models.lora import unwrapped
 from guerdon.samplers.cache import KeysValues, SlotCache
 from guerdon.types import IntArray
 
@@ -35,16 +37,14 @@ class Decoder:
     """Prefill and decode with one module; owns the key-value cache of the rows being decoded."""
 
     def __init__(self, module: nn.Module) -> None:
-        unwrap = getattr(module, "get_base_model", None)  # peft: its layers live inside the model it wraps
-        self._model: Any = unwrap() if callable(unwrap) else module
+        self._model: Any = unwrapped(module)
         config = self._model.config.get_text_config()
         self.max_positions = int(getattr(config, "max_position_embeddings", None) or 2**31)
         self.vocab = int(self._model.get_input_embeddings().num_embeddings)
-        self._kinds, self._window = _attention_kinds(config)
+        check_attention(config)
         self._config = config
         self._layers = int(config.num_hidden_layers)
         self.cache = SlotCache(self._layers)
-        _attention(config)
 
     def reset(self) -> None:
         """Give the memory of all rows back."""
@@ -65,8 +65,10 @@ class Decoder:
         device = self._model.get_input_embeddings().weight.device
         last = torch.tensor(lengths, device=device)[:, None] - 1  # [B, 1]
         logits = self._model(input_ids=ids.to(device), cache=cache, use_cache=True, logits_to_keep=last).logits
+        layers: list[Any] = cache.layers
+        states = [(layer.keys, layer.values) for layer in layers]
         return [
-            Prefilled([(layer.keys[i, :, :n], layer.values[i, :, :n]) for layer in cache.layers], logits[i, 0])
+            Prefilled([(keys[i, :, :n], values[i, :, :n]) for keys, values in states], logits[i, 0])
             for i, n in enumerate(lengths)
         ]
 
@@ -76,56 +78,20 @@ class Decoder:
         where = torch.tensor(positions, device=device)  # [R]
         length = max(positions) + 1
         self.cache.begin(where, length)
+        places = torch.arange(length, device=device)
+        seen = places <= where[:, None]  # [R, length]
         out = self._model(
             input_ids=torch.tensor(tokens, device=device)[:, None],
             position_ids=where[:, None],
-            attention_mask=self._masks(where, length),
+            attention_mask=attention(
+                self._config, seen[:, None, None], where[:, None], places[None], self._model.dtype
+            ),
             cache=self.cache,
             use_cache=True,
             logits_to_keep=1,
         )
         logits: Tensor = out.logits[:, 0]
         return logits
-
-    def _masks(self, positions: Tensor, length: int) -> Tensor | dict[str, Tensor]:
-        """[R, 1, 1, length] masks of what each row's new token sees; by layer type where a model mixes them."""
-        places = torch.arange(length, device=positions.device)
-        seen = places <= positions[:, None]  # [R, length]
-        masks = {}
-        for kind in self._kinds:
-            visible = seen & (places > positions[:, None] - self._window) if kind == "sliding_attention" else seen
-            masks[kind] = self._as_attention_reads_it(visible[:, None, None])
-        return masks if len(masks) > 1 else next(iter(masks.values()))
-
-    def _as_attention_reads_it(self, visible: Tensor) -> Tensor:
-        if _attention(self._config) == "sdpa":
-            return visible
-        dtype = self._model.dtype
-        return torch.zeros_like(visible, dtype=dtype).masked_fill_(~visible, torch.finfo(dtype).min)
-
-
-def _attention(config: Any) -> str:
-    name = str(config._attn_implementation)
-    if name not in ("sdpa", "eager"):
-        raise ValueError(
-            f"the model uses attention {name!r}; the local sampler needs 'sdpa' or 'eager': "
-            "load it with attn_implementation='sdpa', or call model.set_attn_implementation('sdpa')"
-        )
-    return name
-
-
-def _attention_kinds(config: Any) -> tuple[tuple[str, ...], int]:
-    """The layer types of a model, and its sliding window (0 if it has none)."""
-    window = int(getattr(config, "sliding_window", None) or 0)
-    types = getattr(config, "layer_types", None) or ["sliding_attention" if window else "full_attention"]
-    kinds = tuple(dict.fromkeys(types))
-    unknown = set(kinds) - {"full_attention", "sliding_attention"}
-    if unknown:
-        raise ValueError(
-            f"{config.model_type} has layers of type {sorted(unknown)}; the local sampler knows full and sliding "
-            "attention only. Sample this model with another sampler"
-        )
-    return kinds, window
 
 
 def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:

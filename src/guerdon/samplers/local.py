@@ -53,7 +53,7 @@ class LocalSampler:
         self._stale = False
         self._decoder.reset()
 
-    async def sample(self, prompt: Sequence[int], how: Sampling, seeds: Sequence[int]) -> list[Sample]:
+    async def sample(self, prompt: Sequence[int] | IntArray, how: Sampling, seeds: Sequence[int]) -> list[Sample]:
         """One completion per seed, in order. See `Sampler`.
 
         `logits_hook` sees the logits [V] in float32 and every id so far, prompt included. ValueError for a prompt

@@ -70,7 +70,7 @@ class Row:
     @property
     def uniform(self) -> float:
         """The random number of the next token, in [0, 1)."""
-        return self._uniforms[len(self.logprobs)]
+        return float(self._uniforms[len(self.logprobs)])
 
     def take(self, drawn: Drawn, index: int, version: int) -> None:
         """Append what was drawn for this row, and see whether that ends it."""
