@@ -51,7 +51,8 @@ def thinned(points: Sequence[tuple[float, float]], most: int = MOST_POINTS) -> l
 
 def _range(values: Sequence[float]) -> tuple[float, float]:
     low, high = min(values), max(values)
-    return (low, high) if high > low else (low - 0.5, high + 0.5)
+    room = max(0.5, abs(high) * 1e-3)
+    return (low, high) if high - low > room * 1e-9 else (low - room, high + room)
 
 
 def _axes(x0: float, x1: float, y0: float, y1: float) -> str:

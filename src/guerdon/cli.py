@@ -149,6 +149,8 @@ def run(words: Sequence[str]) -> int:
     try:
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
             result = app(list(words), standalone_mode=False)
+        if result == 130:  # how typer reports Ctrl-C
+            raise KeyboardInterrupt
         if as_json and isinstance(result, dict):
             output.emit(result, out)
         return result if isinstance(result, int) else 0

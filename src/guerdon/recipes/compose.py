@@ -13,9 +13,6 @@ from guerdon.keys import key_of
 from guerdon.method import Method
 from guerdon.run import Options, Run
 
-FED = {"max_tokens": "max_new_tokens"}
-"""What a constructor may require, and the option that says it."""
-
 Build = Callable[[Method, Options, Mapping[str, Any]], Run]
 """(method, options, the recipe's further arguments) -> run."""
 
@@ -30,25 +27,25 @@ def compose(
 ) -> Callable[..., Run]:
     """A function of the options (but those in `without`), the `further` parameters and the constructor's settings.
 
+    A setting with the name of an option is fed from it. Settings that are no plain values keep their default.
     Defaults are taken from, first to last: `DEFAULTS` of the method's file, `defaults`, and the parameter itself.
     """
     options = [parameter for parameter in option_parameters() if parameter.name not in without]
-    settings = [p for p in setting_parameters(constructor) if p.name not in {o.name for o in options}]
     changed = {**(defaults or {}), **getattr(module, "DEFAULTS", {})}
-    parameters = [_with_default(p, changed) for p in (*options, *further, *settings)]
+    parameters = [_with_default(p, changed) for p in (*options, *further, *setting_parameters(constructor))]
     unknown = changed.keys() - {p.name for p in parameters}
     if unknown:
         raise ValueError(f"{module.__name__}: DEFAULTS names {sorted(unknown)}, which the recipe does not take")
-    names, takes = [p.name for p in options], inspect.signature(constructor).parameters
+    names = [p.name for p in options]
+    taken = [p.name for p in inspect.signature(constructor, eval_str=True).parameters.values() if key_of(p) is not None]
 
     def recipe(**given: Any) -> Run:
         bound = signature.bind(**given)
         bound.apply_defaults()
         values = bound.arguments
         chosen = Options(**{name: values[name] for name in names})
-        feed = {name: values.get(name, getattr(chosen, FED.get(name, name), None)) for name in takes}
-        plain = {name: value for name, value in feed.items() if name in values or _from_options(takes[name])}
-        return build(constructor(**plain), chosen, {p.name: values[p.name] for p in further})
+        settings = {name: values.get(name, getattr(chosen, name, None)) for name in taken}
+        return build(constructor(**settings), chosen, {p.name: values[p.name] for p in further})
 
     signature = inspect.Signature(parameters, return_annotation=Run)
     recipe.__signature__ = signature  # type: ignore[attr-defined]
@@ -70,14 +67,10 @@ def option_parameters() -> list[Parameter]:
 
 
 def setting_parameters(constructor: Callable[..., Method]) -> list[Parameter]:
-    """A constructor's parameters that a command line can give and that no option feeds, as keyword-only ones."""
+    """A constructor's parameters that a command line can give and that are no option, as keyword-only ones."""
     found = inspect.signature(constructor, eval_str=True).parameters.values()
-    return [p.replace(kind=Parameter.KEYWORD_ONLY) for p in found if key_of(p) is not None and not _from_options(p)]
-
-
-def _from_options(parameter: Parameter) -> bool:
-    names = {f.name for f in fields(Options)}
-    return parameter.name in names or (parameter.name in FED and parameter.default is Parameter.empty)
+    options = {f.name for f in fields(Options)}
+    return [p.replace(kind=Parameter.KEYWORD_ONLY) for p in found if key_of(p) is not None and p.name not in options]
 
 
 def _with_default(parameter: Parameter, changed: Mapping[str, Any]) -> Parameter:

@@ -1,0 +1,106 @@
+"""The contract of every command: its last line of standard output, its exit status, and what it imports."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from guerdon import __version__, cli
+
+
+def last(capsys: pytest.CaptureFixture[str]) -> dict:
+    return json.loads(capsys.readouterr().out.splitlines()[-1])
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["eval", "--help"]])
+def test_help_needs_no_heavy_import(words: list[str]):
+    script = (
+        "import sys\nfrom guerdon import cli\n"
+        f"status = cli.run({words!r})\n"
+        "heavy = {'torch', 'transformers', 'numpy', 'pyarrow', 'scipy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\nsys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "Show this message" in done.stdout or __version__ in done.stdout
+
+
+def test_version(capsys: pytest.CaptureFixture[str]):
+    assert cli.run(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "kind", "said"),
+    [
+        (["evl"], 2, "UsageError", "No such command"),
+        (["eval"], 2, "UsageError", "Missing argument"),
+        (["eval", "tiny", "--samples", "x"], 2, "UsageError", "samples"),
+        (["eval", "tiny", "--samples", "2", "--k", "1,4"], 2, "UsageError", "1 <= k <= --samples"),
+        (["eval", "tiny", "--k", "one"], 2, "UsageError", "expected whole numbers"),
+        (["eval", "no/such/folder"], 1, "FileNotFoundError", "no/such/folder"),
+        (["eval", "tiny", "--tasks", "arithmatic"], 1, "ValueError", "did you mean 'arithmetic'"),
+        (["report", "nowhere"], 1, "FileNotFoundError", "no run folder"),
+        (["sample", "./nowhere", "Hello"], 1, "FileNotFoundError", "nowhere"),
+    ],
+)
+def test_failures_are_one_line_and_one_object(
+    words: list[str], status: int, kind: str, said: str, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.run([*words, "--json"]) == status
+    captured = capsys.readouterr()
+    found = json.loads(captured.out.splitlines()[-1])
+    assert found["kind"] == kind
+    assert said in found["error"]
+    assert "Traceback" not in captured.err
+    assert "error:" in captured.err
+
+
+def test_debug_shows_where_it_went_wrong(capsys: pytest.CaptureFixture[str]):
+    assert cli.run(["report", "nowhere", "--debug"]) == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_no_error(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("guerdon.commands.listing.methods", interrupt)
+    assert cli.run(["methods", "--json"]) == 130
+    assert last(capsys)["kind"] == "Interrupted"
+
+
+def test_what_a_command_prints_goes_before_the_object(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def chatty() -> dict:
+        print("not part of the result")
+        return {"rate": float("nan"), "items": (1, float("inf")), "path": Path("x")}
+
+    monkeypatch.setattr("guerdon.commands.listing.methods", chatty)
+    assert cli.run(["methods", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.splitlines() == ['{"rate": null, "items": [1, null], "path": "x"}']
+    assert "not part" in captured.err
+
+
+def test_methods_lists_every_card(capsys: pytest.CaptureFixture[str]):
+    from guerdon.recipes import method_files
+
+    assert cli.run(["methods", "--json"]) == 0
+    listed = last(capsys)["methods"]
+    assert {one["slug"] for one in listed} == {module.CARD.slug for module in method_files()}
+    assert all(one["recipes"] for one in listed)
+    assert cli.run(["methods"]) == 0
+    assert "grpo" in capsys.readouterr().out
+
+
+def test_tasks_lists_sets_and_rewards(capsys: pytest.CaptureFixture[str]):
+    assert cli.run(["tasks", "--json"]) == 0
+    found = last(capsys)
+    assert "arithmetic" in found["tasks"]
+    assert "numeric" in found["rewards"]
