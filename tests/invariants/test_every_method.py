@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from guerdon.collate import collate, shard
+from guerdon.engines.local import weigh
 from guerdon.losses.policy import PolicyGradient
 from guerdon.method import Term
 from guerdon.metrics import values
@@ -66,24 +67,11 @@ def test_gradient_of_shards_adds_up_to_that_of_the_batch(name):
     for role in learning_roles(world):
         terms = world.method.terms if role == "policy" else world.method.roles[role].terms
         whole = gradient(world, batch, role=role)
-        fixed = [replace(t, reduce=_weights_of(batch, t), name=str(i)) for i, t in enumerate(terms)]
-        parts = [gradient(world, batch.select(rows), fixed, role) for rows in shard(batch, 2)]
+        weighed = weigh(batch, terms)
+        parts = [gradient(world, weighed.select(rows), terms, role) for rows in shard(batch, 2)]
         zero = {n: torch.zeros_like(g) for n, g in whole.items()}
         total = {n: sum(part.get(n, zero[n]) for part in parts) for n in whole}
         assert distance(whole, total) < 1e-5
-
-
-def _weights_of(batch, term):
-    """The term's weights over the whole batch, looked up by a shard's tokens."""
-    weights = term.reduce(batch, batch.stream(term.mask))
-    by_row = dict(zip(zip(batch.seq.tolist(), _places(batch), strict=True), weights.tolist(), strict=True))
-    return lambda part, mask: torch.tensor([by_row[key] for key in zip(part.seq.tolist(), _places(part), strict=True)])
-
-
-def _places(batch):
-    from guerdon.collate import position
-
-    return position(batch).tolist()
 
 
 @every_method

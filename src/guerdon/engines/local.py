@@ -90,8 +90,7 @@ class LocalEngine:
         return found
 
     def forward_backward(self, batch: Batch, terms: Sequence[Term]) -> Stats:
-        weights = [term.scale * term.reduce(batch, batch.stream(term.mask)) for term in terms]
-        batch = batch.put(**{f"weight{i}": weight for i, weight in enumerate(weights)})
+        batch = weigh(batch, terms)
         active = batch.select(_active(batch, terms))
         stats: list[Stats] = [{"skipped": over(1.0 - _kept(batch, active))}] if len(batch) else []
         unit = _coarsest(terms)
@@ -103,6 +102,7 @@ class LocalEngine:
     def _micro_batch(self, batch: Batch, terms: Sequence[Term]) -> Stats:
         wants = sorted({name for term in terms for name in term.objective.wants})
         out = self.likelihood(self.module, batch, wants)
+        batch = batch.to(next(iter(out.values())).device)
         stats: Stats = {}
         losses = []
         for i, term in enumerate(terms):
@@ -179,6 +179,17 @@ def _writes_folder(module: Any) -> bool:
     return hasattr(module, "save_pretrained") and not hasattr(module, "peft_config")
 
 
+def weigh(batch: Batch, terms: Sequence[Term]) -> Batch:
+    """The batch with each term's weights as streams `weight0`, ...; a part of such a batch keeps the whole's weights.
+
+    A batch is weighed before it is dealt out to ranks, so that their gradients add up to that of the whole.
+    """
+    if "weight0" in batch.extra:
+        return batch
+    weights = [term.scale * term.reduce(batch, batch.stream(term.mask)) for term in terms]
+    return batch.put(**{f"weight{i}": weight for i, weight in enumerate(weights)})
+
+
 _CAUSES = (
     "Likely causes: a learning rate that is too high, rewards or advantages of extreme size, "
     "log-probabilities of -inf (a sampled token that the model now rules out), or half precision."
@@ -250,5 +261,5 @@ def gap(logp: Tensor, batch: Batch) -> Stats:
     are noise of the kernels when all is well.
     """
     fresh = batch.mask & batch.extra["fresh"]
-    difference = (logp.detach().cpu() - batch.behavior).abs()
+    difference = (logp.detach() - batch.behavior).abs()
     return {"gap/mean": over(difference, fresh), "gap/max": peak(difference, fresh)}

@@ -64,7 +64,7 @@ class Autoregressive:
             raise KeyError(f"a language model has no statistic {unknown}; it has {sorted(STATISTICS)}")
         parts = split(module)
         hidden, actions, inverse = action_states(parts.trunk, module.config, batch)
-        found = self._statistics(parts, hidden, batch.select(actions), wants)
+        found = self._statistics(parts, hidden, batch.select(actions).to(hidden.device), wants)
         return {name: spread(values, actions, inverse, batch) for name, values in found.items()}
 
     def _statistics(self, parts: Halves, hidden: Tensor, chosen: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
