@@ -114,6 +114,11 @@ class Run:
                 f"prompt and needs at least {least}"
             )
 
+    @property
+    def scoring(self) -> tuple[Reward, ...]:
+        """Every reward that training episodes get: the run's, then those that the method brings along."""
+        return (*self.rewards, *self.method.rewards)
+
     def describe(self) -> dict[str, Any]:
         """Everything about the run that can be written down."""
         return {
@@ -130,12 +135,12 @@ class Run:
                 "minibatches": self.method.minibatches,
             },
             "tasks": self.tasks.describe if self.tasks else None,
-            "rewards": {reward.name: reward.weight for reward in self.rewards},
+            "rewards": {reward.name: reward.weight for reward in self.scoring},
         }
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else repr(value)
+    return value if isinstance(value, str | int | float | bool | None) else getattr(value, "__name__", repr(value))
 
 
 @dataclass
@@ -192,6 +197,10 @@ class RunFolder:
             raise FolderTaken(f"{self.path} already holds a run; resume it with --resume {self.path}, or choose --out")
         if self.path.exists() and any(self.path.iterdir()):
             raise FolderTaken(f"{self.path} is not empty and is no run folder; choose another --out")
+        self.write(run)
+
+    def write(self, run: Run) -> None:
+        """Write `run.json`, also over an older one: of a resumed run that was given other arguments."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             record = {**run.describe(), "versions": versions(), "hardware": hardware()}

@@ -109,6 +109,11 @@ def _role_engine(module: Any, role: Role, o: Options) -> LocalEngine:
     return LocalEngine(module, likelihood, None if role.frozen else optim(o, role.lr), o.tokens_per_micro_batch)
 
 
+def weights_of(run: Run) -> dict[str, float]:
+    """Factor of each reward in the return, by name."""
+    return {reward.name: reward.weight for reward in run.scoring}
+
+
 def make_source(parts: Parts) -> Source:
     run, o = parts.run, parts.run.options
     if run.source is not None:
@@ -119,11 +124,11 @@ def make_source(parts: Parts) -> Source:
         samplers=parts.samplers,
         chat=parts.chat,
         how=parts.how,
-        rewards=run.rewards,
+        rewards=run.scoring,
         batch=o.prompts_per_step,
         n=o.samples_per_prompt,
         rollout=run.method.rollout,
-        filters=weigh(run.method.filters, {reward.name: reward.weight for reward in run.rewards}),
+        filters=weigh(run.method.filters, weights_of(run)),
         max_lag=o.max_lag,
         seed=o.seed,
     )
@@ -247,7 +252,7 @@ def prepare(run: Run, folder: RunFolder, sinks: Iterable[Sink] = ()) -> Runner:
     learner = Learner(
         method=run.method,
         engines=parts.engines,
-        weights={reward.name: reward.weight for reward in run.rewards},
+        weights=weights_of(run),
         max_gap=run.options.max_gap,
         seed=run.options.seed,
     )
@@ -262,6 +267,7 @@ def execute(run: Run, out: Path, *, resume: bool = False, sinks: Iterable[Sink] 
     runner = prepare(run, folder, sinks)
     if resume:
         _resume(runner)
+        folder.write(run)
     runner.log("start", step=runner.step, steps=runner.steps, run=str(out), recipe=run.recipe, model=run.options.model)
     try:
         asyncio.run(_drive(runner))

@@ -203,3 +203,20 @@ def test_an_interrupted_run_says_how_to_go_on(train: Any):
     assert "guerdon train --resume run" in found["error"]
     assert found["steps"] == 1
     assert (Path("run") / "report.html").exists()
+
+
+def test_the_rewards_that_a_method_brings_along_count_too(train: Any):
+    Path("mine.py").write_text("def score(completion):\n    return float(len(completion) % 2)\n")
+    status, _ = train("dapo --overlong-buffer 2 --reward mine.py:score --out run --steps 1 --eval-every 0")
+    assert status == 0
+    steps = [json.loads(line) for line in Path("run/metrics.jsonl").read_text().splitlines()]
+    metrics = next(event["metrics"] for event in steps if event["event"] == "step")
+    assert metrics["reward/overlong"] < 0
+    assert metrics["return"] == pytest.approx(metrics["reward/overlong"] + metrics["reward/score"], abs=1e-6)
+
+
+def test_arguments_given_on_resuming_are_kept_for_the_next_time(train: Any):
+    train("--out run --steps 1")
+    train("--resume run --steps 2 --lr 1e-5 --quiet --json", small=False)
+    record = json.loads(Path("run/run.json").read_text())
+    assert (record["arguments"]["steps"], record["options"]["lr"]) == (2, 1e-5)
