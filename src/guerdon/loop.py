@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from guerdon.engines.base import NotFinite
+from guerdon.learner import GapTooLarge
 from guerdon.metrics import Stats, merge, over
 
 if TYPE_CHECKING:
@@ -23,10 +24,11 @@ async def train(source: Source, learner: Learner, run: Runner) -> None:
             clock = Clock()
             data = await source.take(learner.version)
             clock.lap("sample")
+            run.report_faults(data.faults)
             try:
                 stats = await learner.update(data.groups)
-            except NotFinite as error:
-                raise NotFinite(f"step {run.step}: {error} {run.save_evidence(data.groups)}") from error
+            except (NotFinite, GapTooLarge) as error:
+                raise type(error)(f"step {run.step + 1}: {error} {run.save_evidence(data.groups)}") from error
             clock.lap("learn")
             await source.publish(learner)
             await run.finish_step(data.groups, merge([data.stats, stats, clock.stats()]))

@@ -9,20 +9,20 @@ from __future__ import annotations
 import asyncio
 import copy
 import hashlib
-import pickle
 import resource
 import signal
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from guerdon import checkpoint
+from guerdon import checkpoint, lock
 from guerdon.chat import Chat
 from guerdon.engines.base import Engine
 from guerdon.engines.local import LocalEngine, Optim
@@ -36,13 +36,17 @@ from guerdon.metrics import Event, Log, Sink, Stats, read_events, values
 from guerdon.models.heads import ValueHead
 from guerdon.models.load import Policy, load_policy, save_policy
 from guerdon.models.lora import Lora
+from guerdon.rewards.scoring import Fault
 from guerdon.run import Budget, Options, Run, RunFolder
 from guerdon.samplers.base import Sampler, Sampling
 from guerdon.samplers.local import LocalSampler
 from guerdon.sources import Rollouts, Source
 from guerdon.store import write_episodes
 from guerdon.tasks.base import Shuffled, each
-from guerdon.types import Group
+from guerdon.types import Batch, Group
+
+FAULTS_SHOWN = 5
+"""Faults of one step that are logged in words."""
 
 
 @dataclass(frozen=True)
@@ -75,20 +79,22 @@ def load_parts(run: Run) -> Parts:
             samplers[name] = samplers[role.shares]
             continue
         module = _role_module(role, policy, o)
-        engines[name] = _role_engine(module, role, o)
+        engines[name] = _role_engine(module, role, run)
         if role.head == "lm" and not role.frozen:
             samplers[name] = LocalSampler(module, policy.tokenizer, slots=o.slots)
-    engines["policy"] = LocalEngine(policy.module, Autoregressive(), optim(o), o.tokens_per_micro_batch)
+    engines["policy"] = LocalEngine(policy.module, Autoregressive(), optim(run), o.tokens_per_micro_batch)
     chat = Chat(policy.tokenizer, template=o.chat_template)
     return Parts(run, policy, chat, o.sampling(policy.stop_tokens), samplers, engines)
 
 
-def optim(o: Options, lr: float | None = None) -> Optim:
+def optim(run: Run, lr: float | None = None) -> Optim:
+    """The optimiser of a run; its schedule ends with the last gradient step of the last update."""
+    o = run.options
     return Optim(
         lr=o.lr if lr is None else lr,
         schedule=o.schedule,
         warmup=o.warmup,
-        total=o.steps,
+        total=o.steps * run.method.epochs * run.method.minibatches,
         weight_decay=o.weight_decay,
         max_grad_norm=o.max_grad_norm,
     )
@@ -104,9 +110,10 @@ def _role_module(role: Role, policy: Policy, o: Options) -> Any:
     return module.requires_grad_(False) if role.frozen else module.requires_grad_(True)
 
 
-def _role_engine(module: Any, role: Role, o: Options) -> LocalEngine:
+def _role_engine(module: Any, role: Role, run: Run) -> LocalEngine:
     likelihood = Values() if role.head == "value" else Autoregressive()
-    return LocalEngine(module, likelihood, None if role.frozen else optim(o, role.lr), o.tokens_per_micro_batch)
+    chosen = None if role.frozen else optim(run, role.lr)
+    return LocalEngine(module, likelihood, chosen, run.options.tokens_per_micro_batch)
 
 
 def weights_of(run: Run) -> dict[str, float]:
@@ -148,6 +155,7 @@ class Runner:
     budget: Budget = field(default_factory=Budget)
     _began: float = field(default_factory=time.perf_counter)
     _saved: int = -1
+    _evaluated: int = -1
 
     @property
     def steps(self) -> int:
@@ -162,12 +170,25 @@ class Runner:
         self.step += 1
         numbers = values(stats)
         self._spend(numbers)
-        write_episodes(self.folder.episodes(self.step), self.step, groups, self.learner.last.get("policy"))
-        self.log("step", step=self.step, steps=self.steps, metrics=numbers, budget=self.budget.as_dict())
+        self._store(self.folder.episodes(self.step), groups, self.learner.last.get("policy"))
+        self._log("step", step=self.step, steps=self.steps, metrics=numbers, budget=self.budget.as_dict())
         if _due(self.step, self.options.eval_every) and self.step < self.steps:
             await self.evaluate()
         if _due(self.step, self.options.save_every) and self.step < self.steps:
             await self.save()
+
+    def report_faults(self, faults: Sequence[Fault]) -> None:
+        """Log what went wrong with single tasks of a step: the first few in words, the number of all."""
+        for fault in faults[:FAULTS_SHOWN]:
+            self._log("fault", step=self.step + 1, task=fault.task, where=fault.where, what=fault.what, of=len(faults))
+
+    def _store(self, path: Path, groups: list[Group], batch: Batch | None = None) -> None:
+        with checkpoint.writing(path, self.folder.checkpoints):
+            write_episodes(path, self.step, groups, batch)
+
+    def _log(self, event: str, **fields: Any) -> None:
+        with checkpoint.writing(self.folder.metrics, self.folder.checkpoints):
+            self.log(event, **fields)
 
     def _spend(self, numbers: Mapping[str, float]) -> None:
         self.budget.sampled_tokens += int(numbers.get("sampled/tokens", 0))
@@ -186,8 +207,9 @@ class Runner:
             return None
         tasks = list(each(run.tasks.heldout, self.options.eval_tasks))
         found = await evaluate(tasks, run.tasks.reward, self.parts.samplers, self.parts.chat, self.parts.how)
-        write_episodes(self.folder.episodes(self.step, "heldout"), self.step, found.groups)
-        self.log("eval", step=self.step, **found.as_dict())
+        self._store(self.folder.episodes(self.step, "heldout"), found.groups)
+        self._log("eval", step=self.step, **found.as_dict())
+        self._evaluated = self.step
         return found
 
     async def save(self) -> None:
@@ -201,35 +223,54 @@ class Runner:
 
         path = checkpoint.save(self.folder.checkpoints, self.step, write, self.options.keep)
         self._saved = self.step
-        self.log("save", step=self.step, path=str(path))
+        self._log("save", step=self.step, path=str(path))
 
     def restore(self, path: Path) -> None:
+        """Continue from a checkpoint. Damaged when it cannot be read; another one can be tried then."""
         try:
             self.learner.restore(path)
             state = checkpoint.read_state(path)
-        except (OSError, KeyError, EOFError, pickle.UnpicklingError) as error:
-            raise ValueError(f"checkpoint {path} cannot be read: {type(error).__name__}: {error}") from error
-        self.step, self.budget = state["step"], state["budget"]
-        self.source.restore(state["source"])
+            self.step, self.budget = state["step"], state["budget"]
+            self.source.restore(state["source"])
+        except Exception as error:  # torch, safetensors, json and pickle have their own ways to say it
+            raise checkpoint.Damaged(f"checkpoint {path} cannot be read: {type(error).__name__}: {error}") from error
         for sampler in self.parts.samplers.values():
             sampler.load(None, self.learner.version)
         self.folder.rewind(self.step)
         self.log.rewind(self.step)
         self._saved = self.step
+        evals = [event["step"] for event in read_events(self.folder.metrics) if event["event"] == "eval"]
+        self._evaluated = max(evals, default=-1)
 
     def save_evidence(self, groups: list[Group]) -> str:
         """Keep the batch that broke a step, next to the run."""
-        path = self.folder.path / "episodes" / f"failed-step-{self.step}.parquet"
-        write_episodes(path, self.step, groups)
+        path = self.folder.path / "episodes" / f"failed-step-{self.step + 1:06d}.parquet"
+        try:
+            write_episodes(path, self.step + 1, groups)
+        except OSError as error:
+            return f"The batch could not be saved in {path}: {error}."
         return f"The batch is saved in {path}."
+
+    async def start(self) -> None:
+        """Evaluate the policy that a run starts from."""
+        if self.step == 0 and self._evaluated < 0:
+            await self.evaluate()
 
     async def finish(self) -> None:
         """Last evaluation, last checkpoint, and the trained policy as a plain folder."""
-        if self.step == self.steps:
+        done = self.step >= self.steps
+        if done and self._evaluated != self.step:
             await self.evaluate()
-            save_policy(self.parts.policy.module, self.parts.policy.tokenizer, self.folder.model)
         if self._saved != self.step:
             await self.save()
+        if done:
+            policy = self.parts.policy
+            with checkpoint.writing(self.folder.model, self.folder.checkpoints, Exception):
+                checkpoint.write_folder(self.folder.model, partial(_write_model, policy))
+
+
+def _write_model(policy: Policy, folder: Path) -> None:
+    save_policy(policy.module, policy.tokenizer, folder)
 
 
 def _due(step: int, every: int) -> bool:
@@ -262,43 +303,80 @@ def prepare(run: Run, folder: RunFolder, sinks: Iterable[Sink] = ()) -> Runner:
 def execute(run: Run, out: Path, *, resume: bool = False, sinks: Iterable[Sink] = ()) -> Outcome:
     """Run to the end, or until interrupted. With `resume`, continue the run in `out` from its last whole checkpoint."""
     folder = RunFolder(out)
-    if not resume:
-        folder.create(run)
-    runner = prepare(run, folder, sinks)
     if resume:
-        _resume(runner)
-        folder.write(run)
+        folder.read()
+    else:
+        folder.create(run)
+    with lock.alone(out):
+        try:
+            runner = prepare(run, folder, sinks)
+        except BaseException:
+            if not resume:
+                _give_back(folder)
+            raise
+        if resume:
+            _resume(runner)
+            folder.write(run)
+        try:
+            return _run(runner)
+        except BaseException as error:
+            with suppress(OSError):
+                runner.log("end", step=runner.step, state="failed", why=f"{type(error).__name__}: {error}")
+            raise
+
+
+def _give_back(folder: RunFolder) -> None:
+    """Nothing was started: the same command, mended, may have the folder."""
+    folder.record.unlink(missing_ok=True)
+    (folder.path / lock.NAME).unlink(missing_ok=True)
+    with suppress(OSError):  # it was there before, with something in it
+        folder.path.rmdir()
+
+
+def _run(runner: Runner) -> Outcome:
+    run, out = runner.parts.run, runner.folder.path
     runner.log("start", step=runner.step, steps=runner.steps, run=str(out), recipe=run.recipe, model=run.options.model)
-    try:
-        asyncio.run(_drive(runner))
-    except BaseException as error:
-        with suppress(OSError):
-            runner.log("end", step=runner.step, state="failed", why=f"{type(error).__name__}: {error}")
-        raise
-    state = "finished" if runner.step == runner.steps else "interrupted"
+    asyncio.run(_drive(runner))
+    state = "finished" if runner.step >= runner.steps else "interrupted"
     summary = summarise(runner)
     runner.log("end", step=runner.step, state=state, summary=summary)
     return Outcome(state, out, runner.step, summary)
 
 
 def _resume(runner: Runner) -> None:
+    """Restore the last checkpoint, or the one before where that is damaged; from the start where there is none."""
     whole = checkpoint.complete(runner.folder.checkpoints)
-    if not whole:
-        runner.folder.rewind(-1)
-        runner.log.rewind(-1)
-        return
-    if checkpoint.step_of(whole[-1]) >= runner.steps:
+    if whole and checkpoint.step_of(whole[-1]) >= runner.steps and _finished(runner.folder, whole[-1]):
         raise ValueError(
             f"{runner.folder.path} is already at step {checkpoint.step_of(whole[-1])} of {runner.steps}; "
             "nothing is left to do. Give more --steps to go on"
         )
-    runner.restore(whole[-1])
+    damaged: dict[Path, checkpoint.Damaged] = {}
+    for path in reversed(whole):
+        try:
+            runner.restore(path)
+            break
+        except checkpoint.Damaged as error:
+            damaged[path] = error
+    else:
+        if damaged:
+            raise next(iter(damaged.values()))
+        runner.folder.rewind(-1)
+        runner.log.rewind(-1)
+    for path, why in damaged.items():
+        aside = checkpoint.set_aside(path)
+        runner.log("damaged", step=runner.step, path=str(aside), why=str(why))
+
+
+def _finished(folder: RunFolder, last: Path) -> bool:
+    """Whether the run said that it ended at this checkpoint; it may have died while it wrote the trained policy."""
+    ends = [event for event in read_events(folder.metrics) if event["event"] == "end"]
+    return any(e["state"] == "finished" and e["step"] == checkpoint.step_of(last) for e in ends)
 
 
 async def _drive(runner: Runner) -> None:
     with _stop_signals(runner):
-        if runner.step == 0:
-            await runner.evaluate()
+        await runner.start()
         await train(runner.source, runner.learner, runner)
         await runner.finish()
 
@@ -311,7 +389,8 @@ def _stop_signals(runner: Runner) -> Iterator[None]:
         if runner.stopping:
             raise KeyboardInterrupt
         runner.stopping = True
-        runner.log("stopping", step=runner.step, signal=signal.Signals(number).name)
+        with suppress(OSError):  # a full disk must not raise in the middle of whatever runs
+            runner.log("stopping", step=runner.step, signal=signal.Signals(number).name)
 
     old = {}
     try:

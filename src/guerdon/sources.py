@@ -34,6 +34,7 @@ class Experience:
 
     groups: list[Group]
     stats: Stats = field(default_factory=dict)
+    faults: list[Fault] = field(default_factory=list)
 
 
 class Source(Protocol):
@@ -81,8 +82,9 @@ class Rollouts:
     """Draw a task, roll out a group, score it, filter it.
 
     Owns (max_lag + 1) * batch slots, each held from the draw of its task until `publish` or a filter's drop, so that
-    data is never older than max_lag versions; with max_lag 0 every batch is sampled by the weights that learn from it,
-    and refills wait until all that is in flight has landed, which makes a run independent of timing.
+    data is never older than max_lag versions; with max_lag 0 every batch is sampled by the weights that learn from it.
+    Whoever waits, waits until all that is in flight has landed, and weights change only then: what a run learns from
+    does not depend on timing, nor on where it was interrupted.
     patience: drops in a row, in batches, before `Starved`. max_fault_share: of the groups of the last batches.
     """
 
@@ -102,6 +104,7 @@ class Rollouts:
     draws: int = 0
     _inflight: dict[asyncio.Task, _Attempt] = field(default_factory=dict)
     _ready: list[_Attempt] = field(default_factory=list)
+    _landed: list[tuple[Stats, list[Fault]]] = field(default_factory=list)
     _taken: int = 0
     _drops: Counter = field(default_factory=Counter)
     _recent: list[_Attempt] = field(default_factory=list)
@@ -118,21 +121,21 @@ class Rollouts:
 
     async def take(self, version: int) -> Experience:
         self._version = version
-        landed: list[Stats] = []
-        while True:
+        while len(self._ready) < self.batch:
             self._launch()
-            if self._enough(version):
-                break
-            landed += await self._land()
+            await self._land()
         self._ready.sort(key=lambda attempt: (attempt.version, attempt.draw))
         taken, self._ready = self._ready[: self.batch], self._ready[self.batch :]
+        landed, self._landed = self._landed, []
         self._taken += len(taken)
         self._drops.clear()
         lag = Stat(sum(version - attempt.version for attempt in taken), len(taken))
         groups = [attempt.group for attempt in taken if attempt.group is not None]
-        return Experience(groups, merge([*landed, {"lag": lag}, describe(groups, self.rewards)]))
+        stats = merge([*(stats for stats, _ in landed), {"lag": lag}, describe(groups, self.rewards)])
+        return Experience(groups, stats, [fault for _, faults in landed for fault in faults])
 
     async def publish(self, learner: Learner) -> None:
+        await self._land()
         for role, sampler in self.samplers.items():
             sampler.load(learner.engines[role].weights() if role in learner.engines else None, learner.version)
         self._version = learner.version
@@ -142,42 +145,43 @@ class Rollouts:
             await asyncio.sleep(0)
 
     async def state(self) -> dict[str, Any]:
-        while self._inflight:
-            await self._land()
-        return {"draws": self.draws, "ready": [(a.draw, a.version, a.group) for a in self._ready]}
+        await self._land()
+        ready = [(attempt.draw, attempt.version, attempt.group) for attempt in self._ready]
+        return {"draws": self.draws, "ready": ready, "landed": list(self._landed)}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.draws = state["draws"]
         self._ready = [_Attempt(draw, version, group) for draw, version, group in state["ready"]]
-
-    def _enough(self, version: int) -> bool:
-        oldest = min((attempt.version for attempt in self._inflight.values()), default=version + 1)
-        return len(self._ready) >= self.batch and oldest > version - self.max_lag
+        self._landed = list(state["landed"])
 
     def _launch(self) -> None:
-        if self.max_lag == 0 and self._inflight:
-            return
         slots = (self.max_lag + 1) * self.batch
         while len(self._inflight) + len(self._ready) + self._taken < slots:
             attempt = _Attempt(self.draws, self._version)
             self._inflight[asyncio.create_task(self._attempt(attempt))] = attempt
             self.draws += 1
 
-    async def _land(self) -> list[Stats]:
-        """Wait for a rollout to end; keep it or count its drop."""
-        done, _ = await asyncio.wait(self._inflight, return_when=asyncio.FIRST_COMPLETED)
-        landed = []
-        for task in sorted(done, key=lambda task: self._inflight[task].draw):
-            attempt = self._inflight.pop(task)
-            task.result()
-            landed.append(attempt.stats)
-            self._recent = [*self._recent, attempt][-8 * self.batch :]
-            if attempt.group is not None:
-                self._ready.append(attempt)
-            else:
-                self._drops[attempt.dropped_by] += 1
+    async def _land(self) -> None:
+        """Wait until everything in flight has ended; keep each group or count its drop, in the order of the draws."""
+        while self._inflight:
+            await asyncio.wait(self._inflight, return_when=asyncio.FIRST_EXCEPTION)
+            ended = [task for task in self._inflight if task.done()]
+            for task in sorted(ended, key=lambda task: self._inflight[task].draw):
+                self._settle(task, self._inflight.pop(task))
         self._guard()
-        return landed
+
+    def _settle(self, task: asyncio.Task, attempt: _Attempt) -> None:
+        if task.cancelled():  # nobody here did: something inside the rollout or a reward cancelled itself
+            attempt.faults.append(Fault(self.tasks(attempt.draw).id, "rollout", "it was cancelled from inside"))
+            attempt.stats, attempt.dropped_by = _account(attempt, [], 0), "faults"
+        else:
+            task.result()
+        self._landed.append((attempt.stats, attempt.faults))
+        self._recent = [*self._recent, attempt][-8 * self.batch :]
+        if attempt.group is not None:
+            self._ready.append(attempt)
+        else:
+            self._drops[attempt.dropped_by] += 1
 
     async def _attempt(self, attempt: _Attempt) -> None:
         task = self.tasks(attempt.draw)
@@ -267,14 +271,16 @@ class Dataset:
         return None
 
     async def take(self, version: int) -> Experience:
-        indices = [self._index(draw) for draw in range(self.draws, self.draws + self.batch)]
+        places = [divmod(draw, len(self.groups)) for draw in range(self.draws, self.draws + self.batch)]
+        orders = {epoch: self._order(epoch) for epoch in {epoch for epoch, _ in places}}
         self.draws += self.batch
-        return Experience([self.groups[i] for i in indices], {"epoch": Stat(self.draws / len(self.groups))})
+        taken = [self.groups[orders[epoch][place]] for epoch, place in places]
+        return Experience(taken, {"epoch": Stat(self.draws / len(self.groups))})
 
-    def _index(self, draw: int) -> int:
-        epoch, place = divmod(draw, len(self.groups))
-        order = np.random.default_rng(derive(self.seed, "epoch", epoch)).permutation(len(self.groups))
-        return int(order[place])
+    def _order(self, epoch: int) -> list[int]:
+        """A permutation of the rows for each epoch."""
+        numbers = np.random.default_rng(derive(self.seed, "epoch", epoch))
+        return numbers.permutation(len(self.groups)).tolist()  # type: ignore[no-any-return]
 
     async def publish(self, learner: Learner) -> None:
         return None

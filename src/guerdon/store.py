@@ -26,7 +26,8 @@ _SPAN = pa.struct(
         ("parent", pa.int32()),
         ("version", pa.int32()),
         ("message", pa.string()),
-        ("temperature", pa.float32()),
+        ("streams", pa.map_(pa.string(), pa.list_(pa.float32()))),
+        ("support", pa.list_(pa.list_(pa.int32()))),
     ]
 )
 _SCORE = pa.struct(
@@ -34,6 +35,7 @@ _SCORE = pa.struct(
         ("name", pa.string()),
         ("value", pa.float64()),
         ("spans", pa.map_(pa.int32(), pa.float64())),
+        ("tokens", pa.map_(pa.int32(), pa.list_(pa.float32()))),
         ("status", pa.string()),
         ("reason", pa.string()),
         ("extracted", pa.string()),
@@ -47,9 +49,12 @@ SCHEMA = pa.schema(
         ("task", pa.string()),
         ("prompt", pa.string()),
         ("data", pa.string()),
+        ("env", pa.string()),
         ("role", pa.string()),
         ("stop", pa.string()),
         ("reply", pa.string()),
+        ("sampled_from", pa.list_(pa.int32())),
+        ("notes", pa.string()),
         ("spans", pa.list_(_SPAN)),
         ("scores", pa.list_(_SCORE)),
         ("advantages", pa.list_(pa.list_(pa.float32()))),
@@ -63,19 +68,27 @@ def write_episodes(path: Path, step: int, groups: Sequence[Group], batch: Batch 
     rows = []
     for number, group in enumerate(groups):
         for episode in group:
-            paths = len(episode.paths())
+            paths = len(episode.paths()) if group[0].role == "policy" else 0  # the batch is the policy's
             rows.append(_row(step, number, episode, advantages[:paths]))
             del advantages[:paths]
     aside = path.with_suffix(".part")
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), aside)
-    os.replace(aside, path)
+    try:
+        pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), aside)
+        os.replace(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
 
 
 def read_episodes(path: Path) -> list[Group]:
-    """The groups of a file, as they were written."""
+    """The groups of a file, as they were written, without what judges generated. ValueError when it is damaged."""
     found: dict[int, Group] = {}
-    for row in pq.read_table(path).to_pylist():
+    try:
+        rows = pq.read_table(path).to_pylist()
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} is damaged ({error}); expected a parquet file of episodes") from error
+    for row in rows:
         found.setdefault(row["group"], []).append(_episode(row))
     return [found[number] for number in sorted(found)]
 
@@ -95,9 +108,12 @@ def _row(step: int, number: int, episode: Episode, advantages: list[list[float]]
         "task": task.id,
         "prompt": json.dumps(_jsonable(task.prompt)),
         "data": json.dumps(_jsonable(task.data)),
+        "env": task.env,
         "role": episode.role,
         "stop": episode.stop,
         "reply": episode.reply,
+        "sampled_from": None if episode.sampled_from is None else np.asarray(episode.sampled_from).tolist(),
+        "notes": json.dumps(_jsonable(episode.notes)),
         "spans": [_span_row(span) for span in episode.spans],
         "scores": [_score_row(name, score) for name, score in episode.scores.items()],
         "advantages": advantages,
@@ -111,8 +127,13 @@ def _span_row(span: Span) -> dict[str, Any]:
         "parent": span.parent,
         "version": span.version,
         "message": None if span.message is None else json.dumps(_jsonable(span.message)),
-        "temperature": span.extra.get("temperature"),
+        "streams": [(name, np.ravel(span.extra[name]).tolist()) for name in span.extra if name not in _WIDE],
+        "support": [ids.tolist() for ids in span.extra["support"]] if "support" in span.extra else None,
     }
+
+
+_WIDE = ("support", "top_ids", "top_logprobs")
+"""Extras that are more than a number per token: the support has a column of its own, the others are not kept."""
 
 
 def _score_row(name: str, score: Score) -> dict[str, Any]:
@@ -121,6 +142,7 @@ def _score_row(name: str, score: Score) -> dict[str, Any]:
         "name": name,
         "value": score.value,
         "spans": list(score.spans.items()),
+        "tokens": [(index, np.asarray(values).tolist()) for index, values in score.tokens.items()],
         "status": verdict.status if verdict else None,
         "reason": verdict.reason if verdict else None,
         "extracted": verdict.extracted if verdict else None,
@@ -129,7 +151,7 @@ def _score_row(name: str, score: Score) -> dict[str, Any]:
 
 
 def _episode(row: Mapping[str, Any]) -> Episode:
-    task = Task(row["task"], json.loads(row["prompt"]), json.loads(row["data"]))
+    task = Task(row["task"], json.loads(row["prompt"]), json.loads(row["data"]), row["env"])
     spans = [
         Span(
             np.asarray(span["tokens"], np.int64),
@@ -137,17 +159,29 @@ def _episode(row: Mapping[str, Any]) -> Episode:
             span["parent"],
             span["version"],
             None if span["message"] is None else json.loads(span["message"]),
-            {} if span["temperature"] is None else {"temperature": span["temperature"]},
+            _extra(span),
         )
         for span in row["spans"]
     ]
     scores = {score["name"]: _score(score) for score in row["scores"]}
-    return Episode(task, spans, scores, role=row["role"], stop=row["stop"])
+    sampled_from = None if row["sampled_from"] is None else np.asarray(row["sampled_from"], np.int64)
+    return Episode(task, spans, scores, row["role"], row["stop"], sampled_from, json.loads(row["notes"]))
+
+
+def _extra(span: Mapping[str, Any]) -> dict[str, Any]:
+    """A stream of one number is one for all tokens."""
+    extra: dict[str, Any] = {
+        name: values[0] if len(values) == 1 else np.asarray(values, np.float32) for name, values in span["streams"]
+    }
+    if span["support"] is not None:
+        extra["support"] = [np.asarray(ids, np.int64) for ids in span["support"]]
+    return extra
 
 
 def _score(row: Mapping[str, Any]) -> Score:
     verdict = Verdict(row["status"], row["reason"], row["extracted"]) if row["status"] else None
-    return Score(row["value"], spans=dict(row["spans"]), verdict=verdict, parts=dict(row["parts"]))
+    tokens = {index: np.asarray(values, np.float32) for index, values in row["tokens"]}
+    return Score(row["value"], dict(row["spans"]), tokens, verdict, dict(row["parts"]))
 
 
 def _jsonable(value: Any) -> Any:
