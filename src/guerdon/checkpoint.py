@@ -13,7 +13,7 @@ import random
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,8 @@ def save(root: Path, step: int, write: Callable[[Path], None], keep: int = 2) ->
             shutil.rmtree(left, ignore_errors=True)
         write_folder(final, write)
     for old in complete(root)[:-keep]:
-        _remove(old)
+        with suppress(OSError):  # it only takes up room
+            _remove(old)
     return final
 
 
@@ -96,7 +97,7 @@ def _remove(folder: Path) -> None:
 
 def complete(root: Path) -> list[Path]:
     """Whole checkpoints, oldest first."""
-    if not root.exists():
+    if not root.is_dir():
         return []
     return sorted((p for p in root.iterdir() if p.is_dir() and _WHOLE.fullmatch(p.name)), key=step_of)
 
