@@ -69,8 +69,11 @@ Draw = Callable[[int], Task]
 
 @dataclass
 class _Attempt:
+    """One draw of a task. group: what is left of it for learning; None, with `dropped_by`, when nothing is."""
+
     draw: int
     version: int
+    task: str = ""
     group: Group | None = None
     dropped_by: str = ""
     faults: list[Fault] = field(default_factory=list)
@@ -104,6 +107,7 @@ class Rollouts:
     draws: int = 0
     _inflight: dict[asyncio.Task, _Attempt] = field(default_factory=dict)
     _ready: list[_Attempt] = field(default_factory=list)
+    _restored: list[_Attempt] = field(default_factory=list)
     _landed: list[tuple[Stats, list[Fault]]] = field(default_factory=list)
     _taken: int = 0
     _drops: Counter = field(default_factory=Counter)
@@ -145,46 +149,51 @@ class Rollouts:
             await asyncio.sleep(0)
 
     async def state(self) -> dict[str, Any]:
-        await self._land()
-        ready = [(attempt.draw, attempt.version, attempt.group) for attempt in self._ready]
-        return {"draws": self.draws, "ready": ready, "landed": list(self._landed)}
+        """What is in flight is finished, but counts as landed only when the next one to wait would have seen it."""
+        flying = [*self._restored, *await self._ended()]
+        return {"draws": self.draws, "ready": self._ready, "landed": self._landed, "flying": flying}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         self.draws = state["draws"]
-        self._ready = [_Attempt(draw, version, group) for draw, version, group in state["ready"]]
-        self._landed = list(state["landed"])
+        self._ready, self._landed, self._restored = (list(state[name]) for name in ("ready", "landed", "flying"))
 
     def _launch(self) -> None:
         slots = (self.max_lag + 1) * self.batch
-        while len(self._inflight) + len(self._ready) + self._taken < slots:
+        while len(self._inflight) + len(self._restored) + len(self._ready) + self._taken < slots:
             attempt = _Attempt(self.draws, self._version)
             self._inflight[asyncio.create_task(self._attempt(attempt))] = attempt
             self.draws += 1
 
     async def _land(self) -> None:
         """Wait until everything in flight has ended; keep each group or count its drop, in the order of the draws."""
-        while self._inflight:
-            await asyncio.wait(self._inflight, return_when=asyncio.FIRST_EXCEPTION)
-            ended = [task for task in self._inflight if task.done()]
-            for task in sorted(ended, key=lambda task: self._inflight[task].draw):
-                self._settle(task, self._inflight.pop(task))
+        ended = [*self._restored, *await self._ended()]
+        self._restored, self._inflight = [], {}
+        for attempt in sorted(ended, key=lambda attempt: attempt.draw):
+            self._landed.append((attempt.stats, attempt.faults))
+            self._recent = [*self._recent, attempt][-8 * self.batch :]
+            if attempt.group is not None:
+                self._ready.append(attempt)
+            else:
+                self._drops[attempt.dropped_by] += 1
         self._guard()
 
-    def _settle(self, task: asyncio.Task, attempt: _Attempt) -> None:
-        if task.cancelled():  # nobody here did: something inside the rollout or a reward cancelled itself
-            attempt.faults.append(Fault(self.tasks(attempt.draw).id, "rollout", "it was cancelled from inside"))
+    async def _ended(self) -> list[_Attempt]:
+        """Everything in flight, once it has ended; an exception is passed on at once."""
+        if not self._inflight:
+            return []
+        done, _ = await asyncio.wait(self._inflight, return_when=asyncio.FIRST_EXCEPTION)
+        for task in done:
+            if not task.cancelled():
+                task.result()
+                continue
+            attempt = self._inflight[task]  # nobody here did it: something in the rollout or a reward cancelled itself
+            attempt.faults = [Fault(attempt.task, "rollout", "it was cancelled from inside")]
             attempt.stats, attempt.dropped_by = _account(attempt, [], 0), "faults"
-        else:
-            task.result()
-        self._landed.append((attempt.stats, attempt.faults))
-        self._recent = [*self._recent, attempt][-8 * self.batch :]
-        if attempt.group is not None:
-            self._ready.append(attempt)
-        else:
-            self._drops[attempt.dropped_by] += 1
+        return list(self._inflight.values())
 
     async def _attempt(self, attempt: _Attempt) -> None:
         task = self.tasks(attempt.draw)
+        attempt.task = task.id
         context = Context(self.samplers, self.chat, self.how, self.n, derive(self.seed, "draw", attempt.draw))
         try:
             group = await (self.rollout or single_turn)(task, context)
