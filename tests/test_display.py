@@ -72,6 +72,18 @@ def test_the_panel_shows_what_matters():
     assert "Stopping" in drawn(panel(progress))
 
 
+def test_faults_are_told_and_do_not_move_the_step():
+    console = Console(file=io.StringIO(), width=60, force_terminal=False)
+    with show_progress(console=console) as sink:
+        for event in events(3):
+            sink(event)
+        sink({"event": "fault", "time": 1.0, "step": 4, "task": "a{0}", "where": "reward", "what": "[b]boom", "of": 2})
+        sink({"event": "stopping", "time": 100.0, "step": 3, "signal": "SIGINT"})
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert lines[-2] == "Fault of task a{0}, one of 2 in step 4: reward: [b]boom"
+    assert lines[-1].startswith("Stopping")
+
+
 def test_a_resumed_run_remembers_where_it_began(tmp_path: Path):
     (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(event) + "\n" for event in events(4)))
     progress = Progress()

@@ -38,22 +38,24 @@ class Progress:
     accuracy: list[tuple[int, dict[str, float]]] = field(default_factory=list)
     returns: list[float] = field(default_factory=list)
     latest: dict[str, float] = field(default_factory=dict)
-    stopping: bool = False
+    note: str = ""
+    """What went wrong last, or that the run is about to stop."""
     began: float = 0.0
     now: float = 0.0
 
     def take(self, event: Event) -> None:
         kind = event["event"]
         self.now = event["time"]
-        self.step = event.get("step", self.step)
+        if kind in ("start", "step", "eval", "save", "end"):
+            self.step = event["step"]
         if kind == "start":
             self.recipe, self.model, self.run = event["recipe"], event["model"], event["run"]
             self.first, self.steps = event["step"], event["steps"]
             for past in read_events(Path(self.run) / "metrics.jsonl") if self.first else []:
                 self._keep(past)
         self._keep(event)
-        if kind == "stopping":
-            self.stopping = True
+        if kind in NOTES:
+            self.note = NOTES[kind].format_map(event)
         if kind in ("start", "eval") and self.step == self.first:
             self.began = event["time"]
 
@@ -168,14 +170,19 @@ class Lines:
         elif kind == "step" and (p.step % every == 0 or p.step in (p.first + 1, p.steps)):
             facts = ", ".join(f"{name} {value}" for name, value in p.facts())
             self._say(f"step {p.step}/{p.steps}: {facts}, left {clock(p.seconds_left)}")
-        elif kind == "stopping":
-            self._say(STOPPING)
+        elif kind in NOTES:
+            self._say(p.note)
 
     def _say(self, text: str) -> None:
         self.console.print(text, markup=False, soft_wrap=True)
 
 
-STOPPING = "Stopping: the step in hand is finished, then all is saved. Once more to stop at once."
+NOTES = {
+    "fault": "Fault of task {task}, one of {of} in step {step}: {where}: {what}",
+    "damaged": "A damaged checkpoint was put aside, to {path}: {why}",
+    "stopping": "Stopping: the step in hand is finished, then all is saved. Once more to stop at once.",
+}
+"""Events that people are told about in words."""
 
 
 @contextmanager
@@ -219,7 +226,7 @@ def panel(p: Progress) -> Any:
         rows.add_row("reward so far", Text(sparkline(p.returns), style="cyan"))
     for name, value in p.facts():
         rows.add_row(name, Text(value))
-    parts: list[Any] = [head, rows, *([Text(STOPPING, style="yellow")] if p.stopping else [])]
+    parts: list[Any] = [head, rows, *([Text(p.note, style="yellow")] if p.note else [])]
     return Panel(Group(*parts), title=Text(f"{p.recipe} on {p.model}"), subtitle=Text(p.run), title_align="left")
 
 

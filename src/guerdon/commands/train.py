@@ -140,6 +140,7 @@ def _latest(root: Path = Path("runs")) -> Path:
 
 def _execute(run: Run, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
     from guerdon.display import show_progress
+    from guerdon.lock import FolderBusy
     from guerdon.report import write_report
     from guerdon.run import FolderTaken
     from guerdon.runner import execute
@@ -152,7 +153,7 @@ def _execute(run: Run, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
     except KeyboardInterrupt:
         message = f"stopped at once; go on from the last checkpoint with: {go_on}"
         raise Failed(message, "Interrupted", 130, run=str(out)) from None
-    except FolderTaken:
+    except (FolderTaken, FolderBusy):  # somebody else's folder
         raise
     except Exception:
         with suppress(Exception):  # the page is a help for finding out; the error itself is what counts
