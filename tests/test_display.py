@@ -151,6 +151,6 @@ def test_the_summary_and_what_next():
     text = drawn(summary_table(summary, {"mean": 0.65, "low": 0.6, "high": 0.7, "n": 8}))
     for said in ("0.900", "0.650 (0.600 to 0.700)", "1,234,567 sampled", "1:01 for 7 steps"):
         assert said in text
-    commands = [command for command, _ in next_steps("'a b'", "ppo", "1+1; rm")]
+    commands = [command for command, _ in next_steps("'a b'", "1+1; rm")]
     assert commands[0] == "guerdon sample 'a b' '1+1; rm'"
     assert len(commands) == 3

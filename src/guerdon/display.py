@@ -235,9 +235,7 @@ def _journey(p: Progress) -> str:
     return interval(first) if len(p.accuracy) == 1 else f"{interval(first)}  ->  {interval(last)}"
 
 
-def show_summary(
-    summary: dict[str, Any], difference: dict[str, float] | None, report: Path, recipe: str, prompt: str
-) -> None:
+def show_summary(summary: dict[str, Any], difference: dict[str, float] | None, report: Path, prompt: str) -> None:
     """What came of a run, where it is, and what to do next. prompt: one to try."""
     from rich.console import Console
 
@@ -246,16 +244,16 @@ def show_summary(
     run = shlex.quote(summary["run"])
     console.print(f"The run is in {run}, its report in {shlex.quote(str(report))}.", markup=False, soft_wrap=True)
     console.print("What next:", markup=False)
-    for command, what in next_steps(run, recipe, prompt):
+    for command, what in next_steps(run, prompt):
         console.print(f"  {command:<58} {what}", markup=False, soft_wrap=True)
 
 
-def next_steps(run: str, recipe: str, prompt: str) -> list[tuple[str, str]]:
+def next_steps(run: str, prompt: str) -> list[tuple[str, str]]:
     """(command, what it does) to go on from a finished run."""
     return [
         (f"guerdon sample {run} {shlex.quote(prompt)}", "try the trained policy"),
         (f"guerdon eval {run} --samples 4 --k 1,4", "measure it, with pass@k"),
-        (f"guerdon train {recipe} --reward my_reward.py:score", "train with a reward of your own"),
+        ("guerdon train --reward my_reward.py:score", "train with a reward of your own"),
     ]
 
 

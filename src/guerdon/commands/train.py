@@ -151,6 +151,8 @@ def _execute(run: Run, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
         with show_progress(quiet) as sink:
             outcome = execute(run, out, resume=resume, sinks=[sink])
     except KeyboardInterrupt:
+        if not (out / "run.json").exists():
+            raise
         message = f"stopped at once; go on from the last checkpoint with: {go_on}"
         raise Failed(message, "Interrupted", 130, run=str(out)) from None
     except (FolderTaken, FolderBusy):  # somebody else's folder
@@ -164,11 +166,11 @@ def _execute(run: Run, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
         message = f"interrupted after step {outcome.step} of {run.options.steps}, and saved. Go on with: {go_on}"
         raise Failed(message, "Interrupted", 130, **outcome.summary)
     if not quiet:
-        _say_what_came(run, out, page, outcome.summary)
+        _say_what_came(out, page, outcome.summary)
     return outcome.summary
 
 
-def _say_what_came(run: Run, out: Path, page: Path, summary: dict[str, Any]) -> None:
+def _say_what_came(out: Path, page: Path, summary: dict[str, Any]) -> None:
     from guerdon.display import show_summary
     from guerdon.report import heldout, paired
     from guerdon.run import RunFolder
@@ -176,4 +178,4 @@ def _say_what_came(run: Run, out: Path, page: Path, summary: dict[str, Any]) -> 
     before, after = heldout(RunFolder(out))
     prompt = before[0][0].task.prompt if before else None
     short = prompt if isinstance(prompt, str) and len(prompt) < 60 and "\n" not in prompt else "Hello"
-    show_summary(summary, paired(before, after), page, run.recipe, short)
+    show_summary(summary, paired(before, after), page, short)
