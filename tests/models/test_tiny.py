@@ -48,7 +48,7 @@ def right_share(greedy: bool) -> float:
         alike[len(task.prompt)].append(task)
     right = total = 0
     for tasks in alike.values():
-        ids = torch.tensor([chat.prompt(task.prompt) for task in tasks])
+        ids = torch.stack([torch.tensor(chat.prompt(task.prompt)) for task in tasks])
         reply = policy.module.generate(
             input_ids=ids, attention_mask=torch.ones_like(ids), max_new_tokens=6, do_sample=not greedy, top_k=0
         )
