@@ -48,7 +48,9 @@ def test_half_precision_adapters_and_checkpointing_take_less():
 
 
 def test_what_a_step_does():
-    run = make_run("ppo", {"prompts_per_step": 3, "samples_per_prompt": 5, "max_new_tokens": 7, "minibatches": 2})
+    run = make_run(
+        "ppo", {"prompts_per_step": 3, "samples_per_prompt": 5, "max_new_tokens": 7, "minibatches": 2, "epochs": 4}
+    )
     assert step_counts(run) == {"prompts": 3, "rollouts": 15, "sampled_tokens": 105, "gradient_steps": 8}
     rows = make_run("sft", {"data": "x.jsonl", "prompts_per_step": 6})
     assert step_counts(rows) == {"rows": 6, "rollouts": 0, "sampled_tokens": 0, "gradient_steps": 1}

@@ -20,6 +20,9 @@ CARD = Card(
     differs="The value model has weights and an optimiser of its own; KL to the reference is taken from the reward.",
 )
 
+DEFAULTS = {"lr": 3e-4, "value_lr": 1e-3, "beta": 0.01, "epochs": 2}
+"""What the recipe starts from: a small policy, learning from a few hundred completions a step."""
+
 
 def ppo(
     clip_low: float = 0.2,
