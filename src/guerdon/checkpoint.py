@@ -2,7 +2,7 @@
 
 A checkpoint is a folder `step-00000042` with the learner (a Hugging Face folder and the optimiser per role), the
 source's state, and the random states. A folder that was being written or removed when the process died ends in
-`.part`, is never read, and goes with the next save.
+`.part`, is never read, and goes with the next save or when the run is resumed.
 """
 
 from __future__ import annotations
@@ -38,13 +38,18 @@ def save(root: Path, step: int, write: Callable[[Path], None], keep: int = 2) ->
     with writing(final, root, Exception):
         root.mkdir(parents=True, exist_ok=True)
         _sync_path(root.parent)
-        for left in root.glob(f"step-*{PART}"):
-            shutil.rmtree(left, ignore_errors=True)
+        sweep(root)
         write_folder(final, write)
     for old in complete(root)[:-keep]:
         with suppress(OSError):  # it only takes up room
             _remove(old)
     return final
+
+
+def sweep(root: Path) -> None:
+    """Remove what processes that died left half-written or half-removed."""
+    for left in root.glob(f"step-*{PART}"):
+        shutil.rmtree(left, ignore_errors=True)
 
 
 def write_folder(final: Path, write: Callable[[Path], None]) -> None:

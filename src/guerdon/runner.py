@@ -351,6 +351,7 @@ def _resume(runner: Runner) -> None:
             f"{runner.folder.path} is already at step {checkpoint.step_of(whole[-1])} of {runner.steps}; "
             "nothing is left to do. Give more --steps to go on"
         )
+    checkpoint.sweep(runner.folder.checkpoints)
     damaged: dict[Path, checkpoint.Damaged] = {}
     for path in reversed(whole):
         try:
