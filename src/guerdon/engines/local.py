@@ -71,7 +71,6 @@ class LocalEngine:
         _without_dropout(module)
         trainable = [p for p in module.parameters() if p.requires_grad]
         if optim is None:
-            module.requires_grad_(False)
             self.optimizer = None
             return
         if not trainable:
@@ -142,11 +141,18 @@ class LocalEngine:
         return None
 
     def save(self, folder: Path) -> None:
-        """`model/` (a Hugging Face folder) where the module can write one, and `engine.pt` with all the rest."""
+        """`model/` (a Hugging Face folder) where the module can write one, and `engine.pt` with all the rest.
+
+        A frozen model is not written: it is what it was when the run started.
+        """
+        if self.optimizer is None:
+            return
         folder.mkdir(parents=True, exist_ok=True)
-        state: dict[str, Any] = {"steps": self.steps, "trained_tokens": self.trained_tokens}
-        if self.optimizer is not None:
-            state["optimizer"] = self.optimizer.state_dict()
+        state = {
+            "steps": self.steps,
+            "trained_tokens": self.trained_tokens,
+            "optimizer": self.optimizer.state_dict(),
+        }
         if _writes_folder(self.module):
             self.module.save_pretrained(folder / "model")
         else:
@@ -154,6 +160,8 @@ class LocalEngine:
         torch.save(state, folder / "engine.pt")
 
     def restore(self, folder: Path) -> None:
+        if self.optimizer is None:
+            return
         state = torch.load(folder / "engine.pt", weights_only=True, map_location="cpu")
         if _writes_folder(self.module):
             saved = type(self.module).from_pretrained(folder / "model", dtype=self.module.dtype, local_files_only=True)
@@ -164,8 +172,7 @@ class LocalEngine:
             raise ValueError(
                 f"{folder} is of another model: it lacks {sorted(absent)[:3]} and has {unexpected[:3]} besides"
             )
-        if self.optimizer is not None:
-            self.optimizer.load_state_dict(state["optimizer"])
+        self.optimizer.load_state_dict(state["optimizer"])
         self.steps, self.trained_tokens = state["steps"], state["trained_tokens"]
 
     def _trained_tensors(self) -> dict[str, Tensor]:
