@@ -31,7 +31,12 @@ async def train(source: Source, learner: Learner, run: Runner) -> None:
                 raise type(error)(f"step {run.step + 1}: {error} {run.save_evidence(data.groups)}") from error
             clock.lap("learn")
             await source.publish(learner)
+            clock.laps["sample"] = max(0.0, clock.laps["sample"] - _seconds(data.stats, "score"))
             await run.finish_step(data.groups, merge([data.stats, stats, clock.stats()]))
+
+
+def _seconds(stats: Stats, name: str) -> float:
+    return stats[f"seconds/{name}"].value if f"seconds/{name}" in stats else 0.0
 
 
 class Clock:

@@ -86,6 +86,28 @@ def values(stats: Stats) -> dict[str, float]:
     return {name: number for name, number in numbers.items() if number == number and abs(number) != float("inf")}
 
 
+class Busy:
+    """Seconds during which at least one of many overlapping blocks was at work, read and reset at once."""
+
+    def __init__(self) -> None:
+        self._seconds = self._since = 0.0
+        self._open = 0
+
+    def __enter__(self) -> None:
+        if not self._open:
+            self._since = time.perf_counter()
+        self._open += 1
+
+    def __exit__(self, *error: object) -> None:
+        self._open -= 1
+        if not self._open:
+            self._seconds += time.perf_counter() - self._since
+
+    def read(self) -> float:
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
+
 class Log:
     """Appends events to `metrics.jsonl` and hands each to the sinks. An event without disk space still reaches them."""
 

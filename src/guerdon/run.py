@@ -40,7 +40,7 @@ class Options:
     tasks: str = option("arithmetic", "what to learn: a built-in set, rg:NAME, a .jsonl/.parquet/.csv file, hub:NAME")
     reward: str | None = option(None, "how to score: exact, numeric, or file.py:function (default: the tasks' own)")
     steps: int = option(100, "updates to make")
-    prompts_per_step: int = option(32, "tasks drawn for one update")
+    prompts_per_step: int = option(64, "tasks drawn for one update")
     samples_per_prompt: int = option(8, "completions per task: the group")
     max_new_tokens: int = option(16, "longest completion, in tokens")
     temperature: float = option(1.0, "sampling temperature in training")
@@ -48,8 +48,8 @@ class Options:
     top_k: int = option(0, "sample from the k likeliest tokens only; 0 is off")
     min_p: float = option(0.0, "rule out tokens below this share of the likeliest; 0 is off")
     stop: str | None = option(None, "a string that ends a completion")
-    lr: float = option(1e-3, "learning rate of AdamW")
-    schedule: Literal["constant", "linear", "cosine"] = option("constant", "learning rate after the warm-up")
+    lr: float | None = option(None, "learning rate of AdamW (default: 5e-4 for tiny, else 1e-5, with LoRA 1e-4)")
+    schedule: Literal["constant", "linear", "cosine"] = option("linear", "learning rate after the warm-up")
     warmup: int = option(0, "optimiser steps over which the learning rate rises")
     weight_decay: float = option(0.0, "AdamW weight decay")
     max_grad_norm: float = option(1.0, "gradient norm to clip to; 0 clips nothing")
@@ -77,6 +77,13 @@ class Options:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least {bound}")
         if self.temperature <= 0:
             raise ValueError(f"temperature is {self.temperature}; training needs more than 0: greedy says nothing new")
+
+    @property
+    def learning_rate(self) -> float:
+        """`lr`, or what suits the model: a tiny policy bears steps that would wreck a pretrained one."""
+        if self.lr is not None:
+            return self.lr
+        return 5e-4 if self.model == "tiny" else 1e-4 if self.lora_rank else 1e-5
 
     def sampling(self, stop_tokens: tuple[int, ...]) -> Sampling:
         return Sampling(
@@ -124,7 +131,7 @@ class Run:
         return {
             "recipe": self.recipe,
             "arguments": dict(self.arguments),
-            "options": asdict(self.options),
+            "options": {**asdict(self.options), "lr": self.options.learning_rate},
             "method": {
                 "settings": {k: _plain(v) for k, v in self.method.settings.items()},
                 "terms": [repr(term) for term in self.method.terms],

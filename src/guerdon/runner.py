@@ -91,7 +91,7 @@ def optim(run: Run, lr: float | None = None) -> Optim:
     """The optimiser of a run; its schedule ends with the last gradient step of the last update."""
     o = run.options
     return Optim(
-        lr=o.lr if lr is None else lr,
+        lr=o.learning_rate if lr is None else lr,
         schedule=o.schedule,
         warmup=o.warmup,
         total=o.steps * run.method.epochs * run.method.minibatches,

@@ -16,7 +16,7 @@ import numpy as np
 
 from guerdon.chat import Chat
 from guerdon.method import Filter
-from guerdon.metrics import Stat, Stats, Total, merge
+from guerdon.metrics import Busy, Stat, Stats, Total, merge
 from guerdon.rewards.base import Reward
 from guerdon.rewards.scoring import Fault, score_group, scored
 from guerdon.rollouts.base import Context, Rollout, derive
@@ -113,6 +113,7 @@ class Rollouts:
     _drops: Counter = field(default_factory=Counter)
     _recent: list[_Attempt] = field(default_factory=list)
     _version: int = 0
+    _scoring: Busy = field(default_factory=Busy)
 
     async def __aenter__(self) -> Self:
         return self
@@ -135,7 +136,8 @@ class Rollouts:
         self._drops.clear()
         lag = Stat(sum(version - attempt.version for attempt in taken), len(taken))
         groups = [attempt.group for attempt in taken if attempt.group is not None]
-        stats = merge([*(stats for stats, _ in landed), {"lag": lag}, describe(groups, self.rewards)])
+        own: Stats = {"lag": lag, "seconds/score": Total(self._scoring.read())}
+        stats = merge([*(stats for stats, _ in landed), own, describe(groups, self.rewards)])
         return Experience(groups, stats, [fault for _, faults in landed for fault in faults])
 
     async def publish(self, learner: Learner) -> None:
@@ -201,7 +203,8 @@ class Rollouts:
             attempt.faults.append(Fault(task.id, "rollout", f"{type(error).__name__}: {error}"))
             group = []
         if group:
-            attempt.faults += await score_group(group, self.rewards, context)
+            with self._scoring:
+                attempt.faults += await score_group(group, self.rewards, context)
         kept = scored(group, self.rewards)
         attempt.stats = _account(attempt, group, len(group) - len(kept))
         attempt.group, attempt.dropped_by = self._filter(kept, bool(attempt.faults))

@@ -20,7 +20,7 @@ CARD = Card(
     differs="The value model has weights and an optimiser of its own; KL to the reference is taken from the reward.",
 )
 
-DEFAULTS = {"lr": 3e-4, "value_lr": 1e-3, "beta": 0.01, "epochs": 2}
+DEFAULTS = {"beta": 0.01, "epochs": 2}
 """What the recipe starts from: a small policy, learning from a few hundred completions a step."""
 
 
@@ -32,7 +32,7 @@ def ppo(
     lam: float = 0.95,
     beta: float = 0.05,
     value_clip: float | None = 0.2,
-    value_lr: float = 1e-5,
+    value_lr: float | None = None,
     reduce: Reduce = token_mean,
     epochs: int = 4,
     minibatches: int = 1,
