@@ -93,7 +93,7 @@ def test_a_run_that_dies_or_is_stopped_and_goes_on_ends_like_one_that_was_left_a
     assert steps_of(tmp_path / "straight") == [1, 2, 3, 4]
 
     with pytest.raises(Crash):
-        execute(run, tmp_path / "died", sinks=[crash_at(3)])
+        execute(run, tmp_path / "died", sinks=[crash_at(4)])
     resumed = execute(run, tmp_path / "died", resume=True)
     assert events(tmp_path / "died", "start")[-1]["step"] == 2
     assert weights(resumed) == weights(straight)
