@@ -118,10 +118,12 @@ def test_other_seeds_and_fewer_steps_give_other_weights(run, straight, tmp_path)
     assert len(sums) == 3
 
 
-def test_a_run_can_be_given_more_steps(run, straight, tmp_path):
+def test_a_run_can_be_given_more_steps(run, tmp_path):
+    run = with_options(run, schedule="constant")  # any other one depends on how many steps there are
+    straight = execute(run, tmp_path / "straight")
     execute(with_options(run, steps=2), tmp_path / "run")
     longer = execute(run, tmp_path / "run", resume=True)
-    assert weights(longer) == events(straight, "end")[-1]["summary"]["weights_sha256"]
+    assert weights(longer) == weights(straight)
     assert json.loads((tmp_path / "run" / "run.json").read_text())["options"]["steps"] == 4
 
 
