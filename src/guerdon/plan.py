@@ -87,7 +87,7 @@ def memory_mb(size: Size, o: Options, method: Method) -> dict[str, float]:
         "AdamW": (size.trained + learners * size.weights) * number * 2,
         "activations": o.tokens_per_micro_batch * kept * number,
         "logits": min(o.tokens_per_micro_batch, LOGIT_ROWS) * size.vocabulary * 4 * 2,
-        "KV cache": o.slots * held * size.layers * size.kv_width * number,
+        "KV cache": (o.slots or decoding_slots(size, o.max_new_tokens, number)) * held * size.layers * size.kv_width * number,
     }
     return {name: round(taken / 1e6, 1) for name, taken in parts.items()}
 
@@ -133,6 +133,7 @@ def show(found: Plan) -> None:
     table.add_row("a step", Text(", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in found.step.items())))
     parts = ", ".join(f"{name} {taken:,.0f}" for name, taken in found.memory_mb.items())
     table.add_row("memory", Text(f"about {sum(found.memory_mb.values()):,.0f} MB ({parts})"))
-    pace = f"about {found.step_seconds:.2g} s a step, {clock(found.total_seconds)} in all"
+    step = f"{found.step_seconds:.2g} s" if found.step_seconds < 10 else clock(found.step_seconds)
+    pace = f"about {step} a step, {clock(found.total_seconds)} in all"
     table.add_row("time", Text(f"{pace} (completions as long as allowed; {found.gflops:,.0f} GFLOP/s measured)"))
     console.print(table)

@@ -44,6 +44,6 @@ def test_the_keys_are_those_of_the_page(
 
 
 def test_a_failure_has_the_keys_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["train", "--lr", "fast", "--json"]) == 2
+    assert cli.run(["train", "--steps", "many", "--json"]) == 2
     (example,) = [line for line in PAGE.read_text().splitlines() if line.startswith('{"error"')]
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == json.loads(example)

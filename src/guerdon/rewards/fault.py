@@ -13,5 +13,10 @@ class RewardFault(RuntimeError):
         super().__init__(f"reward {reward!r} on task {task_id!r}: {found}; expected {expected}")
         self.reward, self.task_id, self.found, self.expected = reward, task_id, found, expected
 
+    @property
+    def what(self) -> str:
+        """The message for whoever names reward and task already."""
+        return f"{self.found}; expected {self.expected}"
+
     def __reduce__(self) -> tuple[object, ...]:
         return RewardFault, (self.reward, self.task_id, self.found, self.expected)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from guerdon.rewards.base import Reward
+from guerdon.rewards.fault import RewardFault
 from guerdon.rollouts.base import Context
 from guerdon.types import Group, Score, Verdict
 
@@ -50,7 +51,7 @@ async def _ask(reward: Reward, group: Group, context: Context) -> tuple[list[Sco
             raise ValueError(f"{len(scores)} scores for {len(group)} episodes; expected one each")
         return scores, None
     except Exception as error:
-        why = f"{type(error).__name__}: {error}"
+        why = error.what if isinstance(error, RewardFault) else f"{type(error).__name__}: {error}"
         failed = Score(verdict=Verdict("failed", why))
         return [failed for _ in group], Fault(group[0].task.id, f"reward {reward.name!r}", why)
 
