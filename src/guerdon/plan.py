@@ -13,11 +13,8 @@ from typing import Any
 import torch
 
 from guerdon.method import Method
-from guerdon.models.size import Size, size_of
+from guerdon.models.size import PROMPT_TOKENS, Size, decoding_slots, size_of
 from guerdon.run import Options, Run
-
-PROMPT_TOKENS = 32
-"""Taken for the length of a prompt where no task says it."""
 
 LOGIT_ROWS = 1024
 """Positions whose logits are taken to be held at once."""
@@ -87,7 +84,11 @@ def memory_mb(size: Size, o: Options, method: Method) -> dict[str, float]:
         "AdamW": (size.trained + learners * size.weights) * number * 2,
         "activations": o.tokens_per_micro_batch * kept * number,
         "logits": min(o.tokens_per_micro_batch, LOGIT_ROWS) * size.vocabulary * 4 * 2,
-        "KV cache": (o.slots or decoding_slots(size, o.max_new_tokens, number)) * held * size.layers * size.kv_width * number,
+        "KV cache": (o.slots or decoding_slots(size, o.max_new_tokens, number))
+        * held
+        * size.layers
+        * size.kv_width
+        * number,
     }
     return {name: round(taken / 1e6, 1) for name, taken in parts.items()}
 

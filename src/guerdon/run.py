@@ -39,7 +39,7 @@ class Options:
     model: str = option("tiny", "policy to start from: tiny, smollm2-135m, a Hugging Face folder, or a hub name")
     tasks: str = option("arithmetic", "what to learn: a built-in set, rg:NAME, a .jsonl/.parquet/.csv file, hub:NAME")
     reward: str | None = option(None, "how to score: exact, numeric, or file.py:function (default: the tasks' own)")
-    steps: int = option(100, "updates to make")
+    steps: int = option(150, "updates to make")
     prompts_per_step: int = option(64, "tasks drawn for one update")
     samples_per_prompt: int = option(8, "completions per task: the group")
     max_new_tokens: int = option(16, "longest completion, in tokens")
@@ -61,7 +61,7 @@ class Options:
     max_lag: int = option(0, "versions that training data may be older than the policy; 0 is synchronous")
     max_gap: float = option(0.01, "stop when sampler and trainer disagree by more nats on average; 0: never")
     tokens_per_micro_batch: int = option(4096, "padded tokens that go through the model at once in training")
-    slots: int = option(64, "completions decoded at once")
+    slots: int = option(0, "completions decoded at once (0: as many as 1 GB of keys and values holds, up to 512)")
     dtype: Literal["float32", "bfloat16", "float16"] = option("float32", "number format of the weights")
     device: str = option("cpu", "cpu, cuda, cuda:1, ...")
     lora_rank: int = option(0, "train adapters of this rank instead of all weights; 0: all weights")
@@ -70,8 +70,16 @@ class Options:
     chat_template: bool | None = option(None, "use the tokenizer's chat template (default: if it has one)")
 
     def __post_init__(self) -> None:
-        least = {"steps": 1, "prompts_per_step": 1, "samples_per_prompt": 1, "keep": 1, "slots": 1}
-        least |= {"eval_every": 0, "eval_tasks": 0, "save_every": 0, "max_lag": 0, "max_gap": 0, "lora_rank": 0}
+        least = {"steps": 1, "prompts_per_step": 1, "samples_per_prompt": 1, "keep": 1}
+        least |= {
+            "slots": 0,
+            "eval_every": 0,
+            "eval_tasks": 0,
+            "save_every": 0,
+            "max_lag": 0,
+            "max_gap": 0,
+            "lora_rank": 0,
+        }
         for name, bound in least.items():
             if getattr(self, name) < bound:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least {bound}")

@@ -29,13 +29,14 @@ from guerdon.engines.local import LocalEngine, Optim
 from guerdon.evaluation.evaluate import Evaluation, evaluate
 from guerdon.filters import weigh
 from guerdon.learner import Learner
-from guerdon.likelihoods.autoregressive import Autoregressive, Values
+from guerdon.likelihoods.autoregressive import Autoregressive, Values, WithoutAdapters
 from guerdon.loop import train
 from guerdon.method import Role
 from guerdon.metrics import Event, Log, Sink, Stats, read_events, values
 from guerdon.models.heads import ValueHead
 from guerdon.models.load import Policy, load_policy, save_policy
 from guerdon.models.lora import Lora
+from guerdon.models.size import decoding_slots, size_of
 from guerdon.rewards.scoring import Fault
 from guerdon.run import Budget, Options, Run, RunFolder
 from guerdon.samplers.base import Sampler, Sampling
@@ -73,15 +74,19 @@ def load_parts(run: Run) -> Parts:
         end_token=o.end_token,
     )
     engines: dict[str, Engine] = {}
-    samplers: dict[str, Sampler] = {"policy": LocalSampler(policy.module, policy.tokenizer, slots=o.slots)}
+    slots = o.slots or decoding_slots(size_of(o.model), o.max_new_tokens, policy.module.dtype.itemsize)
+    samplers: dict[str, Sampler] = {"policy": LocalSampler(policy.module, policy.tokenizer, slots=slots)}
     for name, role in run.method.roles.items():
         if role.shares:
             samplers[name] = samplers[role.shares]
             continue
+        if _is_base(role, o):
+            engines[name] = LocalEngine(policy.module, WithoutAdapters(), None, o.tokens_per_micro_batch)
+            continue
         module = _role_module(role, policy, o)
         engines[name] = _role_engine(module, role, run)
         if role.head == "lm" and not role.frozen:
-            samplers[name] = LocalSampler(module, policy.tokenizer, slots=o.slots)
+            samplers[name] = LocalSampler(module, policy.tokenizer, slots=slots)
     engines["policy"] = LocalEngine(policy.module, Autoregressive(), optim(run), o.tokens_per_micro_batch)
     chat = Chat(policy.tokenizer, template=o.chat_template)
     return Parts(run, policy, chat, o.sampling(policy.stop_tokens), samplers, engines)
@@ -98,6 +103,11 @@ def optim(run: Run, lr: float | None = None) -> Optim:
         weight_decay=o.weight_decay,
         max_grad_norm=o.max_grad_norm,
     )
+
+
+def _is_base(role: Role, o: Options) -> bool:
+    """Whether a role is the policy as it was before its fresh adapters: then no copy is needed."""
+    return bool(o.lora_rank) and role.start == "policy" and role.head == "lm" and role.frozen
 
 
 def _role_module(role: Role, policy: Policy, o: Options) -> Any:

@@ -203,8 +203,7 @@ class Rollouts:
             attempt.faults.append(Fault(task.id, "rollout", f"{type(error).__name__}: {error}"))
             group = []
         if group:
-            with self._scoring:
-                attempt.faults += await score_group(group, self.rewards, context)
+            attempt.faults += await score_group(group, self.rewards, context, self._scoring)
         kept = scored(group, self.rewards)
         attempt.stats = _account(attempt, group, len(group) - len(kept))
         attempt.group, attempt.dropped_by = self._filter(kept, bool(attempt.faults))

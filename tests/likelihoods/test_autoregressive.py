@@ -134,3 +134,19 @@ def test_values_are_those_of_the_state_before_the_action():
     expected = head.head(states).squeeze(-1)[6:9]
     torch.testing.assert_close(out[batch.seq == 0][7:], expected, atol=2e-5, rtol=1e-5)
     assert out[~batch.mask].abs().max() == 0
+
+
+def test_without_adapters_is_the_model_they_were_put_on():
+    from guerdon.likelihoods.autoregressive import WithoutAdapters
+    from guerdon.models import lora
+
+    module = copy.deepcopy(tiny_model("llama")).eval()
+    batch = collate(GROUPS)
+    with torch.no_grad():
+        before = Autoregressive()(module, batch, ("logp",))["logp"]
+        adapted = lora.apply(module, lora.Lora(rank=2))
+        for name, weight in adapted.named_parameters():
+            if "lora_B" in name:
+                weight.normal_(0, 0.5)
+        assert (Autoregressive()(adapted, batch, ("logp",))["logp"] - before).abs().max() > 0.1
+        torch.testing.assert_close(WithoutAdapters()(adapted, batch, ("logp",))["logp"], before)

@@ -83,6 +83,17 @@ class Autoregressive:
         return {name: torch.cat(column) for name, column in zip(wants, zip(*chunks, strict=True), strict=True)}
 
 
+@dataclass(frozen=True)
+class WithoutAdapters:
+    """The likelihood of a peft model's base: what a policy with adapters was before they learned anything."""
+
+    inner: Likelihood = Autoregressive()
+
+    def __call__(self, module: Any, batch: Batch, wants: Sequence[str]) -> Mapping[str, Tensor]:
+        with module.disable_adapter():
+            return self.inner(module, batch, wants)
+
+
 def _chunk(
     parts: Halves,
     hidden: Tensor,

@@ -14,6 +14,10 @@ from typing import Any
 
 from guerdon.models.load import resolve
 
+CACHE_BYTES = 1_000_000_000
+PROMPT_TOKENS = 32
+"""Taken for the length of a prompt where no task says it."""
+
 Shapes = Mapping[str, Sequence[int]]
 """Shape of each tensor by name; tied tensors once."""
 
@@ -65,6 +69,15 @@ def measured(config: Mapping[str, Any], shapes: Shapes, lora_rank: int = 0) -> S
         vocabulary=_number(text, "vocab_size"),
         kv_width=2 * (text.get("num_key_value_heads") or heads) * (text.get("head_dim") or width // heads),
     )
+
+
+def decoding_slots(size: Size, tokens: int, number: int) -> int:
+    """Completions to decode at once: what CACHE_BYTES hold of keys and values of `number` bytes, 16 to 512.
+
+    tokens: how long a completion may become; a prompt of PROMPT_TOKENS is allowed for.
+    """
+    each = (PROMPT_TOKENS + tokens) * size.layers * size.kv_width * number
+    return max(16, min(512, CACHE_BYTES // each))
 
 
 def header(file: Path) -> dict[str, list[int]]:

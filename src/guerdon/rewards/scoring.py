@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from guerdon.metrics import Busy
 from guerdon.rewards.base import Reward
 from guerdon.rewards.fault import RewardFault
 from guerdon.rollouts.base import Context
@@ -29,10 +30,16 @@ class Fault:
         return f"task {self.task}: {self.where}: {self.what}"
 
 
-async def score_group(group: Group, rewards: Sequence[Reward], context: Context) -> list[Fault]:
-    """Put each reward's scores into the episodes (those that have one keep it); return what went wrong."""
+async def score_group(
+    group: Group, rewards: Sequence[Reward], context: Context, busy: Busy | None = None
+) -> list[Fault]:
+    """Put each reward's scores into the episodes (those that have one keep it); return what went wrong.
+
+    busy: a stopwatch that runs while a reward is at work.
+    """
+    watch = busy or Busy()
     asked = [reward for reward in rewards if any(reward.name not in episode.scores for episode in group)]
-    answers = await asyncio.gather(*(_ask(reward, group, context) for reward in asked))
+    answers = await asyncio.gather(*(_ask(reward, group, context, watch) for reward in asked))
     faults: list[Fault] = []
     for reward, answer in zip(asked, answers, strict=True):
         scores, fault = answer
@@ -44,9 +51,10 @@ async def score_group(group: Group, rewards: Sequence[Reward], context: Context)
     return faults
 
 
-async def _ask(reward: Reward, group: Group, context: Context) -> tuple[list[Score], Fault | None]:
+async def _ask(reward: Reward, group: Group, context: Context, busy: Busy) -> tuple[list[Score], Fault | None]:
     try:
-        scores = list(await reward(group, context))
+        with busy:
+            scores = list(await reward(group, context))
         if len(scores) != len(group):
             raise ValueError(f"{len(scores)} scores for {len(group)} episodes; expected one each")
         return scores, None
