@@ -10,8 +10,9 @@ ARGS ?=
 PYTEST_ARGS ?=
 # pip is kept as Python ships it: newer ones read the machine's pip configuration differently.
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt
-# Tests never reach for a model hub; what they need is in the repository or made by them.
-PYTEST := HF_HUB_OFFLINE=1 $(BIN)/python -m pytest
+# Tests never reach for a model hub; what they need is in the repository or made by them. One process per core, one
+# thread each: the models in tests are too small to share.
+PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

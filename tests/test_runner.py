@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from guerdon import checkpoint, lock, runner
+from guerdon import checkpoint, lock, parts, runner
 from guerdon.checkpoint import Damaged, Unwritable
 from guerdon.engines.base import NotFinite
 from guerdon.learner import GapTooLarge, Learner
@@ -23,7 +23,7 @@ from guerdon.methods.ppo import ppo
 from guerdon.metrics import read_events
 from guerdon.rewards.base import PerEpisode
 from guerdon.run import FolderTaken, RunFolder
-from guerdon.runner import execute, with_options
+from guerdon.runner import execute
 from guerdon.samplers.local import LocalSampler
 from guerdon.sources import TooManyFaults
 from guerdon.store import read_episodes
@@ -31,6 +31,10 @@ from tests.models import small
 from tests.runs import Crash, crash_at, digits, history, signal_at, tiny_run
 
 METHODS = {"grpo": grpo, "ppo": lambda: ppo(epochs=2), "dapo": dapo}
+
+
+def with_options(run, **changes):
+    return replace(run, options=replace(run.options, **changes))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -207,14 +211,14 @@ def test_a_loss_that_is_not_finite_stops_with_the_step_and_the_batch(run, tmp_pa
 
 
 def test_weights_that_are_not_numbers_stop_the_run_by_name(run, tmp_path, monkeypatch):
-    load = runner.load_policy
+    load = parts.load_policy
 
     def broken(*args, **kwargs):
         policy = load(*args, **kwargs)
         torch.nn.init.constant_(next(policy.module.parameters()), float("nan"))
         return policy
 
-    monkeypatch.setattr(runner, "load_policy", broken)
+    monkeypatch.setattr(parts, "load_policy", broken)
     with pytest.raises(TooManyFaults, match="logits are NaN"):
         execute(with_options(run, eval_tasks=0), tmp_path / "run")
 

@@ -241,11 +241,19 @@ def show_summary(summary: dict[str, Any], difference: dict[str, float] | None, r
 
     console = Console(file=sys.stderr, highlight=False)
     console.print(summary_table(summary, difference))
+    if not summary["tokens"]["trained"]:
+        console.print(NOTHING, markup=False)
     run = shlex.quote(summary["run"])
     console.print(f"The run is in {run}, its report in {shlex.quote(str(report))}.", markup=False, soft_wrap=True)
     console.print("What next:", markup=False)
     for command, what in next_steps(run, prompt):
         console.print(f"  {command:<58} {what}", markup=False, soft_wrap=True)
+
+
+NOTHING = (
+    "Nothing was trained on: in no group did the rewards differ, so nothing could be told apart. The tasks may be too "
+    "easy or too hard for this policy, or the reward may never vary; the report shows samples with their verdicts."
+)
 
 
 def next_steps(run: str, prompt: str) -> list[tuple[str, str]]:

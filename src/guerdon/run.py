@@ -21,8 +21,8 @@ from guerdon.samplers.base import Sampling
 from guerdon.types import EMPTY
 
 if TYPE_CHECKING:
+    from guerdon.parts import Parts
     from guerdon.rewards.base import Reward
-    from guerdon.runner import Parts
     from guerdon.sources import Source
     from guerdon.tasks.base import TaskSet
 

@@ -1,4 +1,4 @@
-"""Running a run: load its parts, drive the loop, log, evaluate, save, stop when asked, and continue where it was.
+"""Running a run: put its parts together, drive the loop, log, evaluate, save, stop when asked, and go on where it was.
 
 `execute` is what the command line calls. SIGINT and SIGTERM let the step in hand finish, then save; a second one
 stops at once. Whatever happens, the last whole checkpoint stays whole.
@@ -7,7 +7,6 @@ stops at once. Whatever happens, the last whole checkpoint stays whole.
 from __future__ import annotations
 
 import asyncio
-import copy
 import hashlib
 import resource
 import signal
@@ -15,7 +14,7 @@ import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,132 +22,22 @@ from typing import Any
 import torch
 
 from guerdon import checkpoint, lock
-from guerdon.chat import Chat
-from guerdon.engines.base import Engine
-from guerdon.engines.local import LocalEngine, Optim
+from guerdon.engines.local import LocalEngine
 from guerdon.evaluation.evaluate import Evaluation, evaluate
-from guerdon.filters import weigh
 from guerdon.learner import Learner
-from guerdon.likelihoods.autoregressive import Autoregressive, Values, WithoutAdapters
 from guerdon.loop import train
-from guerdon.method import Role
 from guerdon.metrics import Event, Log, Sink, Stats, read_events, values
-from guerdon.models.heads import ValueHead
-from guerdon.models.load import Policy, load_policy, save_policy
-from guerdon.models.lora import Lora
-from guerdon.models.size import decoding_slots, size_of
+from guerdon.models.load import Policy, save_policy
+from guerdon.parts import Parts, load_parts, make_source, weights_of
 from guerdon.rewards.scoring import Fault
 from guerdon.run import Budget, Options, Run, RunFolder
-from guerdon.samplers.base import Sampler, Sampling
-from guerdon.samplers.local import LocalSampler
-from guerdon.sources import Rollouts, Source
+from guerdon.sources import Source
 from guerdon.store import write_episodes
-from guerdon.tasks.base import Shuffled, each
+from guerdon.tasks.base import each
 from guerdon.types import Batch, Group
 
 FAULTS_SHOWN = 5
 """Faults of one step that are logged in words."""
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What a run is made of once it is loaded."""
-
-    run: Run
-    policy: Policy
-    chat: Chat
-    how: Sampling
-    samplers: Mapping[str, Sampler]
-    engines: Mapping[str, Engine]
-
-
-def load_parts(run: Run) -> Parts:
-    """Load the policy and every other role's model; one sampler for each that speaks."""
-    o = run.options
-    policy = load_policy(
-        o.model,
-        dtype=o.dtype,
-        lora=Lora(rank=o.lora_rank, alpha=2 * o.lora_rank) if o.lora_rank else None,
-        gradient_checkpointing=o.gradient_checkpointing,
-        device=o.device,
-        end_token=o.end_token,
-    )
-    engines: dict[str, Engine] = {}
-    slots = o.slots or decoding_slots(size_of(o.model), o.max_new_tokens, policy.module.dtype.itemsize)
-    samplers: dict[str, Sampler] = {"policy": LocalSampler(policy.module, policy.tokenizer, slots=slots)}
-    for name, role in run.method.roles.items():
-        if role.shares:
-            samplers[name] = samplers[role.shares]
-            continue
-        if _is_base(role, o):
-            engines[name] = LocalEngine(policy.module, WithoutAdapters(), None, o.tokens_per_micro_batch)
-            continue
-        module = _role_module(role, policy, o)
-        engines[name] = _role_engine(module, role, run)
-        if role.head == "lm" and not role.frozen:
-            samplers[name] = LocalSampler(module, policy.tokenizer, slots=slots)
-    engines["policy"] = LocalEngine(policy.module, Autoregressive(), optim(run), o.tokens_per_micro_batch)
-    chat = Chat(policy.tokenizer, template=o.chat_template)
-    return Parts(run, policy, chat, o.sampling(policy.stop_tokens), samplers, engines)
-
-
-def optim(run: Run, lr: float | None = None) -> Optim:
-    """The optimiser of a run; its schedule ends with the last gradient step of the last update."""
-    o = run.options
-    return Optim(
-        lr=o.learning_rate if lr is None else lr,
-        schedule=o.schedule,
-        warmup=o.warmup,
-        total=o.steps * run.method.epochs * run.method.minibatches,
-        weight_decay=o.weight_decay,
-        max_grad_norm=o.max_grad_norm,
-    )
-
-
-def _is_base(role: Role, o: Options) -> bool:
-    """Whether a role is the policy as it was before its fresh adapters: then no copy is needed."""
-    return bool(o.lora_rank) and role.start == "policy" and role.head == "lm" and role.frozen
-
-
-def _role_module(role: Role, policy: Policy, o: Options) -> Any:
-    if role.start == "policy":
-        module = copy.deepcopy(policy.module)
-    else:
-        module = load_policy(role.start, dtype=o.dtype, device=o.device).module
-    if role.head == "value":
-        module = ValueHead(module)
-    return module.requires_grad_(False) if role.frozen else module.requires_grad_(True)
-
-
-def _role_engine(module: Any, role: Role, run: Run) -> LocalEngine:
-    likelihood = Values() if role.head == "value" else Autoregressive()
-    chosen = None if role.frozen else optim(run, role.lr)
-    return LocalEngine(module, likelihood, chosen, run.options.tokens_per_micro_batch)
-
-
-def weights_of(run: Run) -> dict[str, float]:
-    """Factor of each reward in the return, by name."""
-    return {reward.name: reward.weight for reward in run.scoring}
-
-
-def make_source(parts: Parts) -> Source:
-    run, o = parts.run, parts.run.options
-    if run.source is not None:
-        return run.source(parts)
-    assert run.tasks is not None
-    return Rollouts(
-        tasks=Shuffled(run.tasks.train, o.seed).draw,
-        samplers=parts.samplers,
-        chat=parts.chat,
-        how=parts.how,
-        rewards=run.scoring,
-        batch=o.prompts_per_step,
-        n=o.samples_per_prompt,
-        rollout=run.method.rollout,
-        filters=weigh(run.method.filters, weights_of(run)),
-        max_lag=o.max_lag,
-        seed=o.seed,
-    )
 
 
 @dataclass
@@ -219,6 +108,7 @@ class Runner:
         found = await evaluate(tasks, run.tasks.reward, self.parts.samplers, self.parts.chat, self.parts.how)
         self._store(self.folder.episodes(self.step, "heldout"), found.groups)
         self._log("eval", step=self.step, **found.as_dict())
+        self.report_faults(found.faults)
         self._evaluated = self.step
         return found
 
@@ -446,7 +336,3 @@ def weights_sha256(module: torch.nn.Module) -> str:
         digest.update(name.encode())
         digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
-
-
-def with_options(run: Run, **changes: Any) -> Run:
-    return replace(run, options=replace(run.options, **changes))

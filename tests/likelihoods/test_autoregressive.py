@@ -15,7 +15,6 @@ from guerdon.models.heads import ValueHead
 from guerdon.types import Episode, Span, Task
 from tests.samplers.conftest import tiny_model
 
-
 FAMILIES = ("llama", "qwen2", "qwen3", "gemma3", "gpt2", "gpt_neox", "qwen2_sliding", "mistral")
 
 

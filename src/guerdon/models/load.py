@@ -49,7 +49,8 @@ def resolve(name: str) -> Path | str:
         return folder
     if folder.is_file():
         raise NotADirectoryError(f"{name} is a file; expected a Hugging Face model folder (config.json, weights)")
-    if name.startswith((".", "/", "~")) or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
+    looks_local = name.startswith((".", "/", "~")) or (folder.parent != Path(".") and folder.parent.is_dir())
+    if looks_local or not re.fullmatch(r"[\w.-]+(/[\w.-]+)?", name):
         raise FileNotFoundError(
             f"no folder {name} (looked from {Path.cwd()}), and it cannot be a hub name; "
             f"expected 'tiny', '{SMOLLM2}', an existing folder, or a hub name such as 'Qwen/Qwen3-0.6B'"

@@ -16,7 +16,7 @@ from guerdon.run import Options, Run
 from guerdon.sources import Dataset
 
 if TYPE_CHECKING:
-    from guerdon.runner import Parts
+    from guerdon.parts import Parts
 
 WITHOUT = ("tasks", "samples_per_prompt", "max_lag", "max_gap")
 """Options that say something about rollouts in training; there are none here."""
