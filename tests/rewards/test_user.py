@@ -190,7 +190,7 @@ def test_a_file_may_import_the_modules_beside_it(tmp_path, monkeypatch):
         (None, "f", "mine.py does not exist"),
         ("def f(:\n", "f", "line 1: invalid syntax"),
         ("import nothing_like_this\n", "f", "cannot be imported: ModuleNotFoundError"),
-        ("def lenght(completions): ...\n", "length", "has no 'length'; did you mean 'lenght'"),
+        ("def lenght(completions): ...\n", "length", "has no function 'length'; did you mean 'lenght'"),
         ("f = 3\n", "f", "3 is no function"),
         ("class f:\n    def __call__(self, completions): ...\n", "f", "the class f is no function"),
         ("def f(texts): ...\n", "f", "its first parameter is 'texts'; expected one of completions, completion"),

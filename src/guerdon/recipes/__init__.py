@@ -10,10 +10,8 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +21,7 @@ from guerdon.names import nearest
 from guerdon.recipes.offline import demonstrations, preferences
 from guerdon.recipes.online import online
 from guerdon.run import Run
+from guerdon.userfile import load_function
 
 Recipe = Callable[..., Run]
 
@@ -76,42 +75,3 @@ def make_run(name: str, arguments: Mapping[str, Any]) -> Run:
     if not isinstance(run, Run):
         raise TypeError(f"{name} returned {type(run).__name__}; expected a guerdon.run.Run")
     return replace(run, recipe=name, arguments=dict(arguments))
-
-
-def load_function(place: str) -> Callable[..., Any]:
-    """A function of a user's file, given as 'path/to/file.py:function'."""
-    path, _, name = place.rpartition(":")
-    file = Path(path).expanduser()
-    if not path or not name:
-        raise ValueError(f"{place!r} names no function; expected path/to/file.py:function")
-    if not file.is_file():
-        raise FileNotFoundError(
-            f"there is no file {path} (looked from {Path.cwd()}); expected path/to/file.py:function"
-        )
-    found = getattr(_module(file), name, None)
-    if not callable(found):
-        there = [key for key, value in vars(_module(file)).items() if inspect.isfunction(value)]
-        raise ValueError(f"{path} has no function {name!r}{nearest(name, there)}")
-    return found  # type: ignore[no-any-return]
-
-
-def _module(file: Path) -> ModuleType:
-    """A file as a module; what lies beside it can be imported by it, and its objects can be pickled."""
-    name = f"guerdon_user_{file.stem}"
-    loaded = sys.modules.get(name)
-    if loaded is not None and getattr(loaded, "__file__", None) == str(file.resolve()):
-        return loaded
-    spec = importlib.util.spec_from_file_location(name, file.resolve())
-    if spec is None or spec.loader is None:
-        raise ValueError(f"{file} is no Python file; expected path/to/file.py:function")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    sys.path.insert(0, str(file.resolve().parent))
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    finally:
-        sys.path.pop(0)
-    return module

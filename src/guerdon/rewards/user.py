@@ -22,17 +22,12 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import importlib.util
 import inspect
 import math
 import numbers
-import sys
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
-from zlib import crc32
 
 from guerdon.names import nearest
 from guerdon.rewards.bounded import bounded
@@ -40,6 +35,7 @@ from guerdon.rewards.fault import RewardFault
 from guerdon.rewards.verify.number import NumericMatch
 from guerdon.rewards.verify.text import ExactMatch
 from guerdon.types import Score
+from guerdon.userfile import load_function
 
 if TYPE_CHECKING:
     from guerdon.rewards.base import Reward
@@ -63,13 +59,13 @@ def load_reward(spec: str, timeout: float = TIMEOUT, weight: float = 1.0) -> Rew
     """
     if spec in BUILTIN:
         return BUILTIN[spec](weight=weight)
-    path, colon, name = spec.rpartition(":")
-    if not colon or not path.endswith(".py"):
+    path, _, name = spec.rpartition(":")
+    if not path.endswith(".py"):
         raise ValueError(
             f"there is no reward {spec!r}{nearest(spec, BUILTIN)}; "
             "or name a function of a Python file as path/to/file.py:function"
         )
-    function = _attribute(_module(Path(path)), name, Path(path))
+    function = load_function(spec)
     return UserReward(name, function, style_of(function, spec), timeout, weight)  # type: ignore[return-value]
 
 
@@ -219,33 +215,3 @@ def _name_of(function: Callable[..., Any]) -> str:
 def _shown(value: Any, most: int = 200) -> str:
     text = repr(value)
     return text if len(text) <= most else text[:most] + "..."
-
-
-def _module(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise ValueError(f"reward file {path} does not exist (looked in {Path.cwd()})")
-    module_name = f"guerdon_user_{path.stem}_{crc32(str(path.resolve()).encode()):x}"
-    spec = importlib.util.spec_from_file_location(module_name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[module_name] = module  # dataclasses and pickle look the module up by name
-    folder = str(path.resolve().parent)
-    if folder not in sys.path:
-        sys.path.append(folder)  # for the modules beside it, as Python does for a script
-    try:
-        spec.loader.exec_module(module)
-    except SyntaxError as error:
-        del sys.modules[module_name]
-        raise ValueError(f"reward file {path}, line {error.lineno}: {error.msg}") from error
-    except Exception as error:
-        del sys.modules[module_name]
-        raise ValueError(f"reward file {path} cannot be imported: {type(error).__name__}: {error}") from error
-    return module
-
-
-def _attribute(module: ModuleType, name: str, path: Path) -> Callable[..., Any]:
-    if hasattr(module, name):
-        return getattr(module, name)  # type: ignore[no-any-return]
-    known = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-    raise ValueError(f"reward file {path} has no {name!r}{nearest(name, known)}")
