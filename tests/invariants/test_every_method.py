@@ -1,9 +1,10 @@
-"""What every method must satisfy (docs/design.md, invariants 1 to 4): found by a scan of `guerdon.methods`."""
+"""What every method must satisfy, found by a scan of `guerdon.methods`: the house's seven invariants."""
 
 from __future__ import annotations
 
+import math
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 import torch
@@ -13,6 +14,9 @@ from guerdon.engines.local import weigh
 from guerdon.losses.policy import PolicyGradient
 from guerdon.method import Term
 from guerdon.metrics import values
+from guerdon.rewards.base import PerEpisode
+from guerdon.sources import Starved
+from guerdon.types import Score
 from tests.invariants.world import World, build, distance, gradients, make, methods
 
 METHODS = methods()
@@ -193,3 +197,99 @@ def test_a_method_is_a_value_with_its_knobs_written_down(name):
     assert isinstance(dict(method.settings), dict)
     assert METHODS[name].CARD.slug.replace("-", "_") == name
     assert METHODS[name].CARD.paper
+
+
+@every_method
+def test_a_resumed_learner_goes_on_bit_for_bit(name, tmp_path):
+    one, other = build(METHODS[name]), build(METHODS[name])
+    batches = [one.groups(seed=seed) for seed in range(3)]
+    one.update(batches[0])
+    one.learner.save(tmp_path)
+    other.learner.restore(tmp_path)
+    for world in (one, other):
+        world.update(batches[1])
+        world.update(batches[2])
+    for role, engine in one.learner.engines.items():
+        mine, theirs = engine.module.state_dict(), other.learner.engines[role].module.state_dict()
+        assert all(torch.equal(mine[key], theirs[key]) for key in mine)
+    assert one.learner.version == other.learner.version == 3
+
+
+@every_policy_method
+def test_filters_that_drop_everything_are_named_and_bad_rewards_survived(name):
+    world = build(METHODS[name])
+
+    def never(group):
+        return None
+
+    starving = world.source([good], filters=[never])
+    with pytest.raises(Starved, match="never"):
+        world.train(starving, 1)
+    stats = world.train(world.source([good, Crashing(), NotNumbers(), TooFew()]), 2)
+    assert all(step["faults"] > 0 and step["return"] == step["return"] for step in stats)
+
+
+@dataclass(frozen=True)
+class Crashing:
+    """Raises on every third task."""
+
+    name = "crashing"
+    weight = 1.0
+
+    async def __call__(self, group, context):
+        if int(group[0].task.id) % 3 == 0:
+            raise RuntimeError("out of order")
+        return [Score() for _ in group]
+
+
+@dataclass(frozen=True)
+class NotNumbers(Crashing):
+    name = "not numbers"
+
+    async def __call__(self, group, context):
+        return [Score(math.nan if int(e.task.id) % 4 == 1 else None) for e in group]
+
+
+@dataclass(frozen=True)
+class TooFew(Crashing):
+    name = "too few"
+
+    async def __call__(self, group, context):
+        return [Score() for _ in group[int(group[0].task.id) % 5 == 2 :]]
+
+
+@every_method
+def test_it_learns_a_toy_task(name):
+    """Every policy method earns more than at its step 0; the others make their data likelier than it was."""
+    world = build(METHODS[name])
+    if world.family == "policy":
+        returns = [step["reward/good"] for step in world.train(world.source([good]), 16)]
+        assert sum(returns[-4:]) / 4 > returns[0] + 0.15
+        return
+    groups = world.groups()
+    before = _likelihood(world, groups)
+    for _ in range(6):
+        world.update(groups)
+    assert _likelihood(world, groups) > before + 0.1
+
+
+def _likelihood(world: World, groups) -> float:
+    """Mean log-probability of the better path of each group."""
+    batch = collate(groups)
+    logp = world.learner.engines["policy"].forward(batch, ("logp",))["logp"]
+    by_path = torch.zeros(int(batch.seq.max()) + 1)
+    means = by_path.index_add(0, batch.seq, logp) / by_path.index_add(0, batch.seq, batch.mask.float())
+    returns = by_path.index_add(0, batch.seq, batch.reward)
+    best = {
+        int(g): max((returns[s], float(means[s])) for s in batch.seq[batch.group == g].unique())
+        for g in batch.group.unique()
+    }
+    worst = {
+        int(g): min((returns[s], float(means[s])) for s in batch.seq[batch.group == g].unique())
+        for g in batch.group.unique()
+    }
+    margin = world.family == "preference"
+    return sum(best[g][1] - margin * worst[g][1] for g in best) / len(best)
+
+
+good = PerEpisode("good", lambda episode: episode.reply.count("h") / 6)

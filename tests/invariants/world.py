@@ -14,19 +14,21 @@ import numpy as np
 import torch
 
 import guerdon.methods
+from guerdon.chat import Chat
 from guerdon.engines.local import LocalEngine, Optim
 from guerdon.learner import Learner
 from guerdon.likelihoods.autoregressive import Autoregressive, Values
 from guerdon.method import Method, Role
+from guerdon.metrics import merge, values
 from guerdon.models.heads import ValueHead
 from guerdon.rollouts.single import episode_of
 from guerdon.samplers.base import Sampling
 from guerdon.samplers.local import LocalSampler
+from guerdon.sources import Rollouts, Source
 from guerdon.types import Episode, Group, Pair, Score, Span, Task
 
 VOCAB = 16
 END = 2
-GOOD = 7
 
 
 def methods() -> dict[str, ModuleType]:
@@ -105,6 +107,37 @@ class World:
             [episode_of(task, Span(np.array(task.prompt)), one) for one in many]
             for task, many in zip(tasks, sampled, strict=True)
         ]
+
+    def source(self, rewards: Any, **changes: Any) -> Rollouts:
+        """Rollouts of six tokens on tasks '0', '1', ..., for the method's own estimator and filters."""
+        settings: dict[str, Any] = {
+            "tasks": lambda i: Task(str(i), [1, 3 + i % 5, 4]),
+            "samplers": {"policy": self.sampler},
+            "chat": Chat(Letters(), template=False),
+            "how": Sampling(max_tokens=6, stop_tokens=(END,)),
+            "rewards": [*rewards, *self.method.rewards],
+            "batch": 4,
+            "n": 6,
+            "filters": self.method.filters,
+            "rollout": self.method.rollout,
+            "max_fault_share": 1.0,
+        }
+        return Rollouts(**{**settings, **changes})
+
+    def train(self, source: Source, steps: int) -> list[dict[str, float]]:
+        """The numbers of each step."""
+
+        async def go() -> list[dict[str, float]]:
+            found = []
+            async with source:
+                for _ in range(steps):
+                    data = await source.take(self.learner.version)
+                    stats = await self.learner.update(data.groups)
+                    await source.publish(self.learner)
+                    found.append(values(merge([data.stats, stats])))
+            return found
+
+        return asyncio.run(go())
 
     def update(self, groups: list[Group]) -> Any:
         stats = asyncio.run(self.learner.update(groups))
