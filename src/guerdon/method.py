@@ -1,8 +1,7 @@
 """A method is a value: six slots filled with plain functions, composed the way one composes an optimiser.
 
 Terms (what is summed into the loss), the card (what paper this is), roles (which other models take part), and the
-`Method` that holds them. The default update lives here too: fill the streams that are needed, estimate advantages,
-take gradient steps.
+`Method` that holds them. `guerdon.learner` is what acts on it.
 """
 
 from __future__ import annotations
