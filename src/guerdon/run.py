@@ -59,7 +59,10 @@ class Options:
     save_every: int = option(50, "updates between checkpoints; 0: only at the end")
     keep: int = option(2, "checkpoints to keep")
     max_lag: int = option(0, "versions that training data may be older than the policy; 0 is synchronous")
-    max_gap: float = option(0.01, "stop when sampler and trainer disagree by more nats on average; 0: never")
+    max_gap: float | None = option(
+        None,
+        "stop when sampler and trainer differ by more nats on average (default 0.01, 0.1 in half precision; 0: never)",
+    )
     tokens_per_micro_batch: int = option(4096, "padded tokens that go through the model at once in training")
     slots: int = option(0, "completions decoded at once (0: as many as 1 GB of keys and values holds, up to 512)")
     dtype: Literal["float32", "bfloat16", "float16"] = option("float32", "number format of the weights")
@@ -77,7 +80,6 @@ class Options:
             "eval_tasks": 0,
             "save_every": 0,
             "max_lag": 0,
-            "max_gap": 0,
             "lora_rank": 0,
         }
         for name, bound in least.items():
@@ -92,6 +94,13 @@ class Options:
         if self.lr is not None:
             return self.lr
         return 5e-4 if self.model == "tiny" else 1e-4 if self.lora_rank else 1e-5
+
+    @property
+    def gap_limit(self) -> float:
+        """`max_gap`, or what the kernels of the number format stay below when all is well."""
+        if self.max_gap is not None:
+            return self.max_gap
+        return 0.01 if self.dtype == "float32" else 0.1
 
     def sampling(self, stop_tokens: tuple[int, ...]) -> Sampling:
         return Sampling(
@@ -139,7 +148,7 @@ class Run:
         return {
             "recipe": self.recipe,
             "arguments": dict(self.arguments),
-            "options": {**asdict(self.options), "lr": self.options.learning_rate},
+            "options": {**asdict(self.options), "lr": self.options.learning_rate, "max_gap": self.options.gap_limit},
             "method": {
                 "settings": {k: _plain(v) for k, v in self.method.settings.items()},
                 "terms": [repr(term) for term in self.method.terms],

@@ -194,7 +194,7 @@ def prepare(run: Run, folder: RunFolder, sinks: Iterable[Sink] = ()) -> Runner:
         method=run.method,
         engines=parts.engines,
         weights=weights_of(run),
-        max_gap=run.options.max_gap,
+        max_gap=run.options.gap_limit,
         seed=run.options.seed,
     )
     return Runner(parts, folder, learner, make_source(parts), Log(folder.metrics, sinks))

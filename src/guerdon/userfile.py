@@ -14,7 +14,7 @@ from guerdon.names import nearest
 
 
 def load_function(place: str) -> Callable[..., Any]:
-    """The callable that a place names. ValueError for a missing or broken file, or a function it does not have."""
+    """The callable that a place names. FileNotFoundError for a missing file, ValueError for what is wrong with it."""
     path, _, name = place.rpartition(":")
     if not path.endswith(".py") or not name:
         raise ValueError(f"{place!r} names no function of a file; expected path/to/file.py:function")
@@ -31,7 +31,7 @@ def load_function(place: str) -> Callable[..., Any]:
 def _module(path: Path) -> ModuleType:
     """The file as a module; what lies beside it can be imported by it, and its objects can be pickled."""
     if not path.is_file():
-        raise ValueError(f"{path} does not exist (looked in {Path.cwd()})")
+        raise FileNotFoundError(f"{path} does not exist (looked in {Path.cwd()})")
     name = f"guerdon_user_{path.stem}_{crc32(str(path.resolve()).encode()):x}"
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None

@@ -201,7 +201,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, text, name, message):
     file = tmp_path / "mine.py"
     if text is not None:
         file.write_text(text)
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
         load_reward(f"{file}:{name}")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields
 from inspect import Parameter
 from types import ModuleType
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, get_origin, get_type_hints
 
 from guerdon.keys import key_of
 from guerdon.method import Method
@@ -70,7 +70,36 @@ def setting_parameters(constructor: Callable[..., Method]) -> list[Parameter]:
     """A constructor's parameters that a command line can give and that are no option, as keyword-only ones."""
     found = inspect.signature(constructor, eval_str=True).parameters.values()
     options = {f.name for f in fields(Options)}
-    return [p.replace(kind=Parameter.KEYWORD_ONLY) for p in found if key_of(p) is not None and p.name not in options]
+    return [_explained(p) for p in found if key_of(p) is not None and p.name not in options]
+
+
+SETTINGS = {
+    "clip_low": "how far below 1 a probability ratio may profitably fall",
+    "clip_high": "how far above 1 a probability ratio may profitably rise",
+    "low": "smallest weight of a token, a bound on its probability ratio; 0 is off",
+    "high": "largest weight of a token, a bound on its probability ratio",
+    "dual_clip": "bound on the loss where the advantage is negative, more than 1 (default: none)",
+    "beta": "strength of the pull towards the starting policy; 0 is off",
+    "eps": "added to a group's deviation before dividing by it",
+    "epochs": "passes over each batch",
+    "minibatches": "gradient steps per pass",
+    "gamma": "discount per token",
+    "lam": "GAE: 1 trusts returns alone, 0 the value model alone",
+    "value_clip": "how far a value may profitably move in an update; none: unlimited",
+    "value_lr": "learning rate of the value model (default: the policy's)",
+    "overlong_buffer": "tokens before the limit over which a length penalty grows; 0 is off",
+    "factor": "the length penalty at the limit",
+    "smoothing": "share of pairs whose preference is taken to be wrong",
+    "cap": "largest weight trainer / sampler of a token",
+}
+"""The line of help of settings that several methods share; a constructor's own `Annotated` goes before it."""
+
+
+def _explained(parameter: Parameter) -> Parameter:
+    text, kind = SETTINGS.get(parameter.name), parameter.annotation
+    if text and get_origin(kind) is not Annotated:
+        kind = Annotated[kind, text]
+    return parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=kind)
 
 
 def _with_default(parameter: Parameter, changed: Mapping[str, Any]) -> Parameter:
