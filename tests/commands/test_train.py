@@ -103,7 +103,7 @@ def test_a_dry_run_starts_nothing(train: Any):
         ("--steps 0", "ValueError", "steps is 0; expected at least 1"),
         ("sft", "UsageError", "--data must be given"),
         ("sft --data no.jsonl", "ValueError", "no.jsonl"),
-        ("grpo --reward no.py:f", "ValueError", "no.py"),
+        ("grpo --reward no.py:f", "FileNotFoundError", "no.py"),
         ("no.py:f", "FileNotFoundError", "no.py"),
         ("--resume", "ValueError", "there is no run"),
         ("--resume nowhere", "FileNotFoundError", "no run folder"),

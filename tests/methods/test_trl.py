@@ -28,7 +28,7 @@ from guerdon.types import Batch
 from tests.batches import make_batch, total
 
 trl = pytest.importorskip("trl", reason="TRL is not installed; `pip install guerdon[peers]` brings it")
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.peer
 
 WORDS = ["<pad>", "<eos>", *"abcdefghijklmnopqrstuvwxyz"]
 PROMPTS = ["a b c d", "e f"]
