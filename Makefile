@@ -16,13 +16,18 @@ PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --d
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help train install dev test test-all peers lint format docs serve-docs
+.PHONY: help train smollm2 install dev test test-all peers lint format docs serve-docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 train: $(VENV)/.base ## install, then watch a tiny language model learn arithmetic (ARGS="--steps 20" and so on)
 	$(BIN)/guerdon train $(ARGS)
+
+smollm2: $(VENV)/.dev ## install, then train the real SmolLM2-135M on arithmetic, as the tutorial shows it (about 11 minutes)
+	$(BIN)/guerdon train grpo --model smollm2-135m --no-chat-template --stop '\n' --max-new-tokens 12 \
+		--tasks 'rg:chain_sum?min_terms=2&max_terms=2&min_digits=1&max_digits=2&extract=last_number&heldout=256' \
+		--prompts-per-step 16 --steps 100 $(ARGS)
 
 install: $(VENV)/.base ## install the package into .venv
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, fields
@@ -47,7 +48,7 @@ class Options:
     top_p: float = option(1.0, "nucleus sampling in training; 1 is off")
     top_k: int = option(0, "sample from the k likeliest tokens only; 0 is off")
     min_p: float = option(0.0, "rule out tokens below this share of the likeliest; 0 is off")
-    stop: str | None = option(None, "a string that ends a completion")
+    stop: str | None = option(None, "a string that ends a completion; \\n is a line break")
     lr: float | None = option(None, "learning rate of AdamW (default: 5e-4 for tiny, else 1e-5, with LoRA 1e-4)")
     schedule: Literal["constant", "linear", "cosine"] = option("linear", "learning rate after the warm-up")
     warmup: int = option(0, "optimiser steps over which the learning rate rises")
@@ -110,7 +111,7 @@ class Options:
             top_k=self.top_k,
             min_p=self.min_p,
             stop_tokens=stop_tokens,
-            stop_strings=(self.stop,) if self.stop else (),
+            stop_strings=(self.stop.replace("\\n", "\n"),) if self.stop else (),
         )
 
 
@@ -151,16 +152,21 @@ class Run:
             "options": {**asdict(self.options), "lr": self.options.learning_rate, "max_gap": self.options.gap_limit},
             "method": {
                 "settings": {k: _plain(v) for k, v in self.method.settings.items()},
-                "terms": [repr(term) for term in self.method.terms],
-                "estimator": repr(self.method.estimator),
-                "filters": [repr(f) for f in self.method.filters],
-                "roles": {k: repr(v) for k, v in self.method.roles.items()},
+                "terms": [_named(term) for term in self.method.terms],
+                "estimator": _named(self.method.estimator),
+                "filters": [_named(f) for f in self.method.filters],
+                "roles": {k: _named(v) for k, v in self.method.roles.items()},
                 "epochs": self.method.epochs,
                 "minibatches": self.method.minibatches,
             },
             "tasks": self.tasks.describe if self.tasks else None,
             "rewards": {reward.name: reward.weight for reward in self.scoring},
         }
+
+
+def _named(value: Any) -> str:
+    """How a value prints, its functions by name: an address says nothing and differs from run to run."""
+    return re.sub(r"<function ([\w.<>]+) at 0x[0-9a-f]+>", r"\1", repr(value))
 
 
 def _plain(value: Any) -> Any:

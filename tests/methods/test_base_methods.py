@@ -103,7 +103,7 @@ def test_settings_are_the_arguments_as_given():
     assert tis(cap=3.0).settings["correction_cap"] == 3.0
 
 
-@pytest.mark.parametrize("reduce", [token_mean, sequence_mean], ids=repr)
+@pytest.mark.parametrize("reduce", [token_mean, sequence_mean])
 def test_on_fresh_data_all_ratios_are_one_and_all_gradients_reinforce(reduce):
     """Equal advantages and aggregation: PPO, GRPO, GSPO, CISPO and REINFORCE take the same first step."""
     table = Table()
