@@ -34,6 +34,7 @@ def draw(events: Sequence[Event]) -> str:
     accuracy = Curve(
         [(e["step"], e["accuracy"]["mean"]) for e in evals],
         [(e["step"], e["accuracy"]["low"], e["accuracy"]["high"]) for e in evals],
+        share=True,
     )
     reward = Curve([(e["step"], e["metrics"]["return"]) for e in steps])
     count = f"{evals[-1]['accuracy']['n']:.0f}"

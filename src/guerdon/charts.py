@@ -13,10 +13,14 @@ MOST_POINTS = 400
 
 @dataclass(frozen=True)
 class Curve:
-    """points: (x, y), x rising. band: (x, low, high) around it. What is not finite is left out."""
+    """points: (x, y), x rising. band: (x, low, high) around it. What is not finite is left out.
+
+    share: the numbers lie in [0, 1], and the axis shows all of it: a change looks as large as it is.
+    """
 
     points: Sequence[tuple[float, float]]
     band: Sequence[tuple[float, float, float]] = ()
+    share: bool = False
 
 
 def chart(curve: Curve) -> str:
@@ -27,7 +31,7 @@ def chart(curve: Curve) -> str:
         return ""
     ys = [y for _, y in points] + [y for _, *bounds in band for y in bounds]
     x0, x1 = _range([x for x, _ in points])
-    y0, y1 = _range(ys)
+    y0, y1 = (0.0, 1.0) if curve.share else _range(ys)
 
     def place(x: float, y: float) -> str:
         across = LEFT + (x - x0) / (x1 - x0) * (WIDTH - LEFT - RIGHT)

@@ -35,6 +35,9 @@ CURVES: Sequence[tuple[str, str, str]] = (
 )
 """(metric, title, what it is) of the curves, in order; those that a run has none of are left out."""
 
+SHARES = ("truncated", "groups/no_signal")
+"""Curves that are shares of a whole."""
+
 
 def write_report(folder: Path | str) -> Path:
     """Write `report.html` into a run folder and return its path. OSError or ValueError when it is no run folder."""
@@ -108,11 +111,11 @@ def _curves(evals: Sequence[Event], steps: Sequence[Event]) -> str:
     if len(evals) > 1:
         points = [(e["step"], e["accuracy"]["mean"]) for e in evals]
         band = [(e["step"], e["accuracy"]["low"], e["accuracy"]["high"]) for e in evals]
-        drawn.append(_figure("Held-out accuracy", "with its 95% interval", Curve(points, band)))
+        drawn.append(_figure("Held-out accuracy", "with its 95% interval", Curve(points, band, share=True)))
     for name, title, text in CURVES:
         points = [(e["step"], e["metrics"][name]) for e in steps if name in e["metrics"]]
         if len(points) > 1:
-            drawn.append(_figure(title, text, Curve(points)))
+            drawn.append(_figure(title, text, Curve(points, share=name in SHARES)))
     return f'<h2>Curves</h2><div class="curves">{"".join(drawn)}</div>' if drawn else ""
 
 
