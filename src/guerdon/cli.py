@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, Any
 
@@ -140,6 +141,8 @@ def main(words: Sequence[str] | None = None) -> None:
     """The program: run a command, and leave with its exit status."""
     # Threads that spin while they wait make a busy machine thirty times slower; read once, when torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    # Libraries telling each other what they will rename is nothing that a user could act on.
+    warnings.simplefilter("ignore", FutureWarning)
     sys.exit(run(sys.argv[1:] if words is None else words))
 
 
