@@ -32,7 +32,7 @@ def collate(groups: Sequence[Group], weights: Mapping[str, float] = EMPTY) -> Ba
     return Batch(
         inputs={"tokens": tensors["tokens"]},
         seq=torch.from_numpy(seq),
-        extra=_extras(_path_spans(groups)),
+        extra={**_extras(_path_spans(groups)), **({"hinted": tensors["hinted"]} if tensors["hinted"].any() else {})},
         **{name: tensors[name] for name in fields},
     )
 
@@ -67,6 +67,7 @@ def _group_paths(
                 "behavior": np.concatenate([_behavior(span) for span in spans]),
                 "version": np.repeat([span.version for span in spans], lengths),
                 "reward": reward,
+                "hinted": np.full(len(mask), episode.sampled_from is not None),
                 "share": np.repeat([1.0 / on_paths[index] for index in path], lengths).astype(np.float32),
             }
 

@@ -11,12 +11,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
+from guerdon.advantages.segments import segments
 from guerdon.collate import by_role, collate, minibatches
 from guerdon.engines.base import Engine
 from guerdon.engines.local import gap
 from guerdon.method import Method, Term
-from guerdon.metrics import Stats, merge, over
+from guerdon.metrics import Stat, Stats, Total, merge, over
 from guerdon.rollouts.base import derive
 from guerdon.types import EMPTY, Batch, Group
 
@@ -27,8 +29,9 @@ class GapTooLarge(RuntimeError):
 
 @dataclass(frozen=True)
 class Lesson:
-    """What one engine learns from in an update: a prepared batch and the terms of the loss."""
+    """What one engine learns from in an update, as a role: a prepared batch and the terms of the loss."""
 
+    role: str
     engine: Engine
     batch: Batch
     terms: tuple[Term, ...]
@@ -53,9 +56,10 @@ class Learner:
 
     async def update(self, groups: Sequence[Group]) -> Stats:
         """One update on these groups; afterwards the version is one higher."""
-        batches = {role: self.prepare(role, collate(gs, self.weights)) for role, gs in by_role(groups).items()}
+        given = {role: collate(gs, self.weights) for role, gs in by_role(groups).items()}
+        batches = {role: self.prepare(role, batch) for role, batch in given.items()}
         self.last = batches
-        stats = [_summary(batch, role) for role, batch in batches.items()]
+        stats = [_named(_summary(batch, given[role].reward), role) for role, batch in batches.items()]
         stats.append(self._check_gap(batches["policy"]))
         for epoch in range(self.method.epochs):
             for lessons in self._lessons(batches, epoch):
@@ -89,9 +93,12 @@ class Learner:
             raise KeyError(f"episodes of role {role!r}, but the method has roles {['policy', *self.method.roles]}")
         return self.method.roles[role].estimator, self.method.roles[role].terms
 
+    def _owner(self, role: str) -> str:
+        """The role whose weights a role's are."""
+        return (self.method.roles[role].shares if role in self.method.roles else None) or role
+
     def _engine(self, role: str) -> Engine:
-        shares = self.method.roles[role].shares if role in self.method.roles else None
-        return self.engines[shares or role]
+        return self.engines[self._owner(role)]
 
     def _lessons(self, batches: Mapping[str, Batch], epoch: int) -> list[list[Lesson]]:
         """Per gradient step: who learns from what. A value model learns from the policy's batch."""
@@ -104,18 +111,23 @@ class Learner:
             for step, rows in enumerate(minibatches(batch, self.method.minibatches, seed) if terms else []):
                 part = batch.select(rows)
                 if role == "policy" and epoch == 0 and step == 0 and self._samples(batch):
-                    part = part.put(fresh=part.version == self.version)
-                steps[step].append(Lesson(self._engine(role), part, terms))
+                    part = part.put(fresh=self._fresh(part))
+                steps[step].append(Lesson(role, self._engine(role), part, terms))
         return [lessons for lessons in steps if lessons]
 
     def _gradient_step(self, lessons: Sequence[Lesson]) -> Stats:
-        stats = []
-        for lesson in lessons:
-            stats.append(lesson.engine.forward_backward(lesson.batch, lesson.terms))
+        stats = [_named(one.engine.forward_backward(one.batch, one.terms), one.role) for one in lessons]
         self._refuse_gap(merge(stats))
-        engines = list({id(lesson.engine): lesson.engine for lesson in lessons}.values())
-        stats += [engine.step() for engine in engines]
-        return merge(stats)
+        owners = dict.fromkeys(self._owner(lesson.role) for lesson in lessons)
+        stats += [_named(self.engines[owner].step(), owner) for owner in owners]
+        return _of_one_step(merge(stats))
+
+    def _fresh(self, batch: Batch) -> Tensor:
+        """[N] bool: tokens of sequences that were sampled by these very weights, from the prompt that is trained on."""
+        sequences = segments(batch.seq)
+        drawn = sequences.spread(sequences.sum((batch.mask & (batch.behavior != 0)).long()) > 0)
+        hinted = batch.extra.get("hinted", torch.zeros_like(batch.mask))
+        return drawn & (batch.version == self.version) & (hinted == 0)
 
     def _samples(self, batch: Batch) -> bool:
         return bool((batch.mask & (batch.behavior != 0)).any())
@@ -124,7 +136,7 @@ class Learner:
         """Before anything is learned, at the very first update, on the whole batch."""
         if self.version or not self.max_gap or not self._samples(batch):
             return {}
-        fresh = batch.put(fresh=batch.version == self.version)
+        fresh = batch.put(fresh=self._fresh(batch))
         stats = gap(self.engines["policy"].forward(fresh, ("logp",))["logp"], fresh)
         self._refuse_gap(stats)
         return stats
@@ -152,17 +164,26 @@ class Learner:
         self.version = torch.load(folder / "learner.pt", weights_only=True)["version"]
 
 
-def _summary(batch: Batch, role: str) -> Stats:
-    """What every batch is described by, whatever the method."""
-    prefix = "" if role == "policy" else f"{role}/"
+def _named(stats: Stats, role: str) -> Stats:
+    """Numbers of the policy by their own name, those of another role under its name."""
+    return stats if role == "policy" else {f"{role}/{name}": stat for name, stat in stats.items()}
+
+
+def _of_one_step(stats: Stats) -> Stats:
+    """Sums over a gradient step as one sample each, so that an update of several steps shows their mean."""
+    return {name: Stat(stat.value) if isinstance(stat, Total) else stat for name, stat in stats.items()}
+
+
+def _summary(batch: Batch, reward: Tensor) -> Stats:
+    """What every batch is described by, whatever the method. reward: [N] as given, before any estimator."""
     sequences, dense = torch.unique(batch.seq, return_inverse=True)
     zeros = torch.zeros(len(sequences))
-    returns = zeros.index_add(0, dense, batch.reward)
+    returns = zeros.index_add(0, dense, reward)
     lengths = zeros.index_add(0, dense, batch.mask.float())
-    stats: Stats = {f"{prefix}return": over(returns), f"{prefix}length": over(lengths)}
+    stats: Stats = {"return": over(returns), "length": over(lengths)}
     if batch.advantage is not None:
         live = zeros.index_add(0, dense, (batch.advantage != 0).float()) > 0
         groups = torch.unique(batch.group)
         signal = torch.isin(groups, batch.group[live[dense]])
-        stats[f"{prefix}groups/no_signal"] = over(1.0 - signal.float())
+        stats["groups/no_signal"] = over(1.0 - signal.float())
     return stats

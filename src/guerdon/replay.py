@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass
 class Saved:
-    """The training episodes of a run folder, a step at a time in their order, over and over."""
+    """The training episodes of a run folder, a step at a time in their order, over and over.
+
+    Their versions become -1, before every version of this run: they count another policy's updates.
+    """
 
     folder: Path
     draws: int = 0
@@ -44,6 +47,8 @@ class Saved:
 
     async def take(self, version: int) -> Experience:
         groups = read_episodes(self._files[self.draws % len(self._files)])
+        for span in (span for group in groups for episode in group for span in episode.spans):
+            span.version = -1
         self.draws += 1
         return Experience(groups, {"epoch": Stat(self.draws / len(self._files))})
 

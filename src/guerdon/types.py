@@ -223,7 +223,7 @@ class Batch:
     advantage: Tensor | None = None
     """[N]; None until an estimator assigned it."""
     extra: Mapping[str, Tensor] = EMPTY
-    """Further streams, each [N, ...]: `ref`, `old`, `value`, `correction`, `temperature`, `support`, ..."""
+    """Further streams, each [N, ...]: `ref`, `old`, `value`, `correction`, `temperature`, `support`, `hinted`, ..."""
 
     def __len__(self) -> int:
         return int(self.seq.shape[0])
