@@ -152,3 +152,13 @@ def test_memory_of_log_probabilities_does_not_hold_all_logits(monkeypatch):
     engine.forward_backward(batch, world.method.terms)
     assert max(seen) == 5
     assert sum(seen) >= 2 * 5  # every chunk is formed again in the backward pass
+
+
+def test_a_restored_engine_goes_on_with_the_settings_of_now(tmp_path):
+    world = build(grpo)
+    world.update(world.groups())
+    world.learner.engines["policy"].save(tmp_path)
+    engine = LocalEngine(llama(), Autoregressive(), Optim(weight_decay=0.5, betas=(0.5, 0.6), eps=1e-4))
+    engine.restore(tmp_path)
+    group = engine.optimizer.param_groups[0]
+    assert (group["weight_decay"], group["betas"], group["eps"]) == (0.5, (0.5, 0.6), 1e-4)

@@ -160,7 +160,7 @@ class LocalEngine:
         torch.save(state, folder / "engine.pt")
 
     def restore(self, folder: Path) -> None:
-        if self.optimizer is None:
+        if self.optimizer is None or self.optim is None:
             return
         state = torch.load(folder / "engine.pt", weights_only=True, map_location="cpu")
         if _writes_folder(self.module):
@@ -173,6 +173,8 @@ class LocalEngine:
                 f"{folder} is of another model: it lacks {sorted(absent)[:3]} and has {unexpected[:3]} besides"
             )
         self.optimizer.load_state_dict(state["optimizer"])
+        for group in self.optimizer.param_groups:  # the moments go on; the settings are those of now
+            group.update(betas=self.optim.betas, eps=self.optim.eps, weight_decay=self.optim.weight_decay)
         self.steps, self.trained_tokens = state["steps"], state["trained_tokens"]
 
     def _trained_tensors(self) -> dict[str, Tensor]:
