@@ -235,6 +235,30 @@ def test_a_broken_reward_is_named_with_its_task_and_the_run_goes_on(what, says):
     assert seen[1].faults == []
 
 
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (1.0, "it returned float values; expected a `Score`"),
+        (Score(spans={7: 1.0}), "it scores span 7 of an episode of 2 spans"),
+        (Score(spans={0: 1.0}), "it scores span 0, which the policy did not sample"),
+        (Score(tokens={1: np.ones(5)}), "it gives 5 token values for span 1 of 1 tokens"),
+        (Score(tokens={-1: np.ones(1)}), "it scores span -1"),
+    ],
+)
+def test_a_score_that_does_not_fit_its_episode_is_a_fault_and_the_run_goes_on(given, says):
+    class Reward:
+        name, weight = "r", 1.0
+
+        async def __call__(self, group, context):
+            return [given if episode.task.id == "t1" else Score(float(i)) for i, episode in enumerate(group)]
+
+    seen = []
+    run(source(rewards=[Reward()]), 1, after=lambda s, d: seen.append(d))
+    assert {(fault.task, fault.where) for fault in seen[0].faults} == {("t1", "reward 'r'")}
+    assert says in seen[0].faults[0].what
+    assert [g[0].task.id for g in seen[0].groups] == ids(0, 2, 3)
+
+
 def test_a_broken_rollout_is_named_with_its_task_and_the_run_goes_on():
     async def rollout(task, context):
         from guerdon.rollouts.single import single_turn

@@ -1,7 +1,8 @@
 """Scoring a group: every reward asked, every answer checked, every fault recorded instead of swallowed or spread.
 
 Used by training and by evaluation alike. A reward that raises, or gives a wrong number of scores, leaves its group
-without that score; one that gives NaN leaves that sample without it. Cancellation passes through.
+without that score; one that gives NaN, or values for spans that are not there, leaves that sample without it.
+Cancellation passes through.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from guerdon.metrics import Busy
 from guerdon.rewards.base import Reward
 from guerdon.rewards.fault import RewardFault
 from guerdon.rollouts.base import Context
-from guerdon.types import Group, Score, Verdict
+from guerdon.types import Episode, Group, Score, Verdict
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ async def score_group(
         scores, fault = answer
         faults += [fault] if fault else []
         for episode, score in zip(group, scores, strict=True):
-            clean, why = _finite(score)
+            clean, why = _sound(score, episode)
             faults += [Fault(episode.task.id, f"reward {reward.name!r}", why)] if why else []
             episode.scores.setdefault(reward.name, clean)
     return faults
@@ -57,6 +58,9 @@ async def _ask(reward: Reward, group: Group, context: Context, busy: Busy) -> tu
             scores = list(await reward(group, context))
         if len(scores) != len(group):
             raise ValueError(f"{len(scores)} scores for {len(group)} episodes; expected one each")
+        strange = [type(score).__name__ for score in scores if not isinstance(score, Score)]
+        if strange:
+            raise TypeError(f"it returned {strange[0]} values; expected a `Score` for each episode")
         return scores, None
     except Exception as error:
         why = error.what if isinstance(error, RewardFault) else f"{type(error).__name__}: {error}"
@@ -64,14 +68,34 @@ async def _ask(reward: Reward, group: Group, context: Context, busy: Busy) -> tu
         return [failed for _ in group], Fault(group[0].task.id, f"reward {reward.name!r}", why)
 
 
-def _finite(score: Score) -> tuple[Score, str]:
-    """The score without what is not a finite number, and what was wrong with it ('' when nothing was)."""
+def _sound(score: Score, episode: Episode) -> tuple[Score, str]:
+    """The score without values that cannot be used, and what was wrong with them ('' when nothing was)."""
+    why = _misplaced(score, episode) or _not_finite(score)
+    return (
+        (replace(score, value=None, spans={}, tokens={}, verdict=Verdict("failed", why)), why) if why else (score, "")
+    )
+
+
+def _misplaced(score: Score, episode: Episode) -> str:
+    sizes = [len(span.tokens) for span in episode.spans]
+    for index in (*score.spans, *score.tokens):
+        if not 0 <= index < len(sizes):
+            return f"it scores span {index} of an episode of {len(sizes)} spans"
+    for index in score.spans:
+        if not (episode.spans[index].sampled and sizes[index]):
+            return f"it scores span {index}, which the policy did not sample"
+    for index, values in score.tokens.items():
+        if len(values) != sizes[index]:
+            return f"it gives {len(values)} token values for span {index} of {sizes[index]} tokens"
+    return ""
+
+
+def _not_finite(score: Score) -> str:
     values = [*([] if score.value is None else [score.value]), *score.spans.values()]
     values += [float(v) for stream in score.tokens.values() for v in stream]
     if all(math.isfinite(value) for value in values):
-        return score, ""
-    why = f"value {score.value} is not finite" if score.value is not None else "a span or token value is not finite"
-    return replace(score, value=None, spans={}, tokens={}, verdict=Verdict("failed", why)), why
+        return ""
+    return f"value {score.value} is not finite" if score.value is not None else "a span or token value is not finite"
 
 
 def scored(group: Group, rewards: Sequence[Reward]) -> Group:
