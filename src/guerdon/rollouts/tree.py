@@ -36,7 +36,7 @@ class Branching:
     ) -> Episode:
         spans = [Span(prompt)]
         tip = append(spans, trunk, after=0)
-        left = context.how.max_tokens - sum(len(span.tokens) for span in trunk)
+        left = context.how.max_tokens - sum(len(span.tokens) for span in trunk if span.sampled)
         if stop == "stop" or left < 1:
             return Episode(task, spans, stop="stop" if stop == "stop" else "length")
         so_far = [int(token) for span in spans for token in span.tokens]
