@@ -37,7 +37,7 @@ class Parts:
 
 
 def load_parts(run: Run) -> Parts:
-    """Load the policy and every other role's model; one sampler for each that speaks."""
+    """Load the policy and every other role's model; one sampler for each that can speak, frozen or not."""
     o = run.options
     policy = load_policy(
         o.model,
@@ -59,7 +59,7 @@ def load_parts(run: Run) -> Parts:
             continue
         module = _role_module(role, policy, o)
         engines[name] = _role_engine(module, role, run)
-        if role.head == "lm" and not role.frozen:
+        if role.head == "lm":
             samplers[name] = LocalSampler(module, policy.tokenizer, slots=slots)
     engines["policy"] = LocalEngine(policy.module, Autoregressive(), optim(run), o.tokens_per_micro_batch)
     chat = Chat(policy.tokenizer, template=o.chat_template)
