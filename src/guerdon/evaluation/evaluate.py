@@ -94,7 +94,10 @@ async def _attempt(
     task: Task, reward: Reward, samplers: Mapping[str, Sampler], chat: Chat, how: Sampling, samples: int
 ) -> tuple[Group, list[Fault]]:
     context = Context(samplers, chat, how, samples, derive("evaluation", task.id))
-    group = await single_turn(task, context)
+    try:
+        group = await single_turn(task, context)
+    except ValueError as error:
+        raise ValueError(f"held-out task {task.id}: {error}") from error
     return group, await score_group(group, [reward], context)
 
 
