@@ -70,34 +70,7 @@ def prompts(work: Workload, step: int) -> list[str]:
     return [f"{words} What is {a} plus {b}?".strip() for a, b in pairs]
 
 
-WORDS = [
-    "the",
-    "of",
-    "and",
-    "to",
-    "in",
-    "is",
-    "that",
-    "for",
-    "it",
-    "as",
-    "was",
-    "with",
-    "on",
-    "be",
-    "by",
-    "at",
-    "this",
-    "from",
-    "have",
-    "or",
-    "one",
-    "had",
-    "not",
-    "but",
-    "what",
-    "all",
-]
+WORDS = ("the", "of", "and", "to", "in", "is", "that", "for", "it", "as", "was", "with", "on", "be", "by", "at", "this")
 
 
 def score(text: str) -> float:
