@@ -90,6 +90,17 @@ def test_a_pair_is_a_group_whose_returns_differ_by_the_margin():
     assert torch.zeros(2).index_add(0, batch.seq, batch.reward).tolist() == [0.25, -0.25]
 
 
+def test_players_of_different_roles_in_one_group_are_kept_apart():
+    def play(task: str, role: str) -> Episode:
+        one = episode(Span([7]), sampled(1), value=1.0, task=task)
+        one.role = role
+        return one
+
+    group = [play("a", "policy"), play("b", "opponent"), play("c", "policy")]
+    found = {role: [[e.task.id for e in g] for g in groups] for role, groups in by_role([group]).items()}
+    assert found == {"policy": [["a", "c"]], "opponent": [["b"]]}
+
+
 def test_judges_own_episodes_come_under_their_role():
     judged = Episode(Task("j", "p"), [Span([9]), sampled(8)], role="judge")
     group = [episode(Span([1]), sampled(2), r=Score(1.0, episodes=(judged,)))]

@@ -98,10 +98,10 @@ def test_advantages_lie_beside_the_paths_they_belong_to(tmp_path):
     policy = [[tree()], [tree("other")]]
     batch = collate(policy)
     batch = batch.put(advantage=torch.arange(len(batch), dtype=torch.float32))
-    write_episodes(tmp_path / "e.parquet", 1, [policy[0], [judge], policy[1]], batch)
+    write_episodes(tmp_path / "e.parquet", 1, [[judge, *policy[0]], [judge], policy[1]], batch)
     found = [row["advantages"] for row in pq.read_table(tmp_path / "e.parquet").to_pylist()]
     lengths = [[len(path) for path in row] for row in found]
-    assert lengths == [[5, 5], [], [5, 5]]
+    assert lengths == [[], [5, 5], [], [5, 5]]
     assert [x for row in found for path in row for x in path] == list(range(20))
 
 

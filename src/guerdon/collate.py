@@ -239,13 +239,16 @@ def shard(batch: Batch, ranks: int) -> list[Tensor]:
 
 
 def by_role(groups: Iterable[Group]) -> dict[str, list[Group]]:
-    """Groups by the role that sampled them, with the episodes that judges generated while scoring."""
+    """Groups by the role that sampled them, with the episodes that judges generated while scoring.
+
+    A group of several roles becomes a group for each, in the order of its episodes.
+    """
     found: dict[str, list[Group]] = {}
     for group in groups:
-        found.setdefault(group[0].role, []).append(group)
-        for judged in (list(score.episodes) for episode in group for score in episode.scores.values()):
-            if judged:
-                found.setdefault(judged[0].role, []).append(judged)
+        judged = [list(score.episodes) for episode in group for score in episode.scores.values()]
+        for mixed in (group, *judged):
+            for role in dict.fromkeys(episode.role for episode in mixed):
+                found.setdefault(role, []).append([episode for episode in mixed if episode.role == role])
     return found
 
 

@@ -68,7 +68,7 @@ def write_episodes(path: Path, step: int, groups: Sequence[Group], batch: Batch 
     rows = []
     for number, group in enumerate(groups):
         for episode in group:
-            paths = len(episode.paths()) if group[0].role == "policy" else 0  # the batch is the policy's
+            paths = len(episode.paths()) if episode.role == "policy" else 0  # the batch is the policy's
             rows.append(_row(step, number, episode, advantages[:paths]))
             del advantages[:paths]
     aside = path.with_suffix(".part")
