@@ -384,6 +384,14 @@ def test_a_run_in_which_no_reward_ever_applies_says_so():
         run(source(reward=lambda e: None, patience=2), 1)
 
 
+def test_an_episode_in_which_nothing_was_sampled_leaves_the_group():
+    said, silent = group("ab")
+    silent.spans = silent.spans[:1]
+    rewards = [PerEpisode("r", lambda episode: 1.0)]
+    assert score([said, silent], rewards) == []
+    assert scored([said, silent], rewards) == [said]
+
+
 def test_zero_is_a_score_and_an_absent_one_is_not():
     episodes = group("ab")
     episodes[0].scores["r"] = Score(0.0)

@@ -99,6 +99,10 @@ def _not_finite(score: Score) -> str:
 
 
 def scored(group: Group, rewards: Sequence[Reward]) -> Group:
-    """Episodes to which at least one counting reward applies; the others say nothing and must not dilute the group."""
+    """Episodes in which the policy sampled something and to which at least one counting reward applies.
+
+    The others say nothing and must not dilute the group.
+    """
     counting = {reward.name for reward in rewards if reward.weight}
-    return [e for e in group if any(score.applies for name, score in e.scores.items() if name in counting)]
+    said = [episode for episode in group if episode.sampled_tokens]
+    return [e for e in said if any(score.applies for name, score in e.scores.items() if name in counting)]
