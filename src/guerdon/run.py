@@ -75,14 +75,9 @@ class Options:
 
     def __post_init__(self) -> None:
         least = {"steps": 1, "prompts_per_step": 1, "samples_per_prompt": 1, "keep": 1}
-        least |= {
-            "slots": 0,
-            "eval_every": 0,
-            "eval_tasks": 0,
-            "save_every": 0,
-            "max_lag": 0,
-            "lora_rank": 0,
-        }
+        least |= {"max_new_tokens": 1, "tokens_per_micro_batch": 1}
+        least |= dict.fromkeys(("slots", "eval_every", "eval_tasks", "save_every", "max_lag", "lora_rank"), 0)
+        least |= dict.fromkeys(("warmup", "weight_decay", "max_grad_norm"), 0)
         for name, bound in least.items():
             if getattr(self, name) < bound:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least {bound}")
@@ -138,6 +133,15 @@ class Run:
                 f"samples_per_prompt is {self.options.samples_per_prompt}; this method compares completions of one "
                 f"prompt and needs at least {least}"
             )
+        if self.source is None and self.method.minibatches > self.options.prompts_per_step:
+            raise ValueError(
+                f"minibatches is {self.method.minibatches} and prompts_per_step {self.options.prompts_per_step}; a "
+                "minibatch is made of whole groups, so there must be at least as many prompts"
+            )
+        names = [reward.name for reward in self.scoring]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"several rewards are called {twice[0]!r}; scores are kept by name, so give each its own")
 
     @property
     def scoring(self) -> tuple[Reward, ...]:

@@ -87,6 +87,8 @@ def test_bad_settings_are_refused():
         Optim(schedule="linear")
     with pytest.raises(ValueError, match="lr is -1"):
         Optim(lr=-1)
+    with pytest.raises(ValueError, match="max_grad_norm is -1"):
+        Optim(max_grad_norm=-1)
     frozen = llama().requires_grad_(False)
     with pytest.raises(ValueError, match="no trainable parameter"):
         LocalEngine(frozen, Autoregressive(), Optim())

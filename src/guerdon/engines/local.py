@@ -35,6 +35,8 @@ class Optim:
     def __post_init__(self) -> None:
         if self.lr < 0:
             raise ValueError(f"lr is {self.lr}; expected 0 or more")
+        if self.max_grad_norm < 0:
+            raise ValueError(f"max_grad_norm is {self.max_grad_norm}; expected 0 (no clipping) or more")
         if self.schedule != "constant" and self.total <= 0:
             raise ValueError(f"a {self.schedule} schedule needs the total number of steps")
 
