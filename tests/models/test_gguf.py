@@ -78,3 +78,15 @@ def test_it_speaks() -> None:
     text = chat.decode_all(reply[0, ids.shape[1] :])
     assert "5" in text
     assert text.endswith("<|im_end|>")
+
+
+@needs_package
+def test_its_size_is_known_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from guerdon.models.size import size_of
+
+    monkeypatch.setenv("GUERDON_CACHE", str(tmp_path / "cache"))
+    size = size_of("smollm2-135m")
+    assert (size.weights, size.layers, size.width, size.vocabulary) == (134_515_008, 30, 576, 49152)
+    assert size.kv_width == 2 * 3 * 64
+    assert size_of("smollm2-135m", lora_rank=1).trained < 0.01 * size.weights
+    assert not (tmp_path / "cache").exists()

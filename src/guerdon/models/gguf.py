@@ -59,10 +59,33 @@ def folder() -> Path:
     return target
 
 
-def convert(file: Path, out: Path) -> None:
-    """Dequantises a GGUF file into a plain folder: fp32 weights, tokenizer, chat template, end token."""
+def described(file: Path) -> tuple[dict[str, int], dict[str, list[int]]]:
+    """What the plain folder's config will say of its size, and the shape of each tensor, without unpacking anything."""
+    _need_reader()
+    from gguf import GGUFReader
+
+    reader = GGUFReader(file)
+    config = {ours: int(reader.fields[f"llama.{theirs}"].contents()) for ours, theirs in _SIZES.items()}
+    return config, {tensor.name: [int(n) for n in tensor.shape] for tensor in reader.tensors}
+
+
+_SIZES = {
+    "hidden_size": "embedding_length",
+    "num_hidden_layers": "block_count",
+    "num_attention_heads": "attention.head_count",
+    "num_key_value_heads": "attention.head_count_kv",
+    "vocab_size": "vocab_size",
+}
+
+
+def _need_reader() -> None:
     if importlib.util.find_spec("gguf") is None:
         raise ImportError("reading a GGUF file needs the package gguf: pip install 'guerdon[gguf]'")
+
+
+def convert(file: Path, out: Path) -> None:
+    """Dequantises a GGUF file into a plain folder: fp32 weights, tokenizer, chat template, end token."""
+    _need_reader()
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guerdon.models.load import resolve
+from guerdon.models import gguf
+from guerdon.models.load import SMOLLM2, resolve
 
 CACHE_BYTES = 1_000_000_000
 PROMPT_TOKENS = 32
@@ -40,6 +41,8 @@ class Size:
 def size_of(model: str, lora_rank: int = 0) -> Size:
     """The size of a policy by name (see `models.load.resolve`)."""
     source = resolve(model)
+    if model == SMOLLM2 and isinstance(source, Path) and not source.exists():
+        return measured(*gguf.described(gguf.source()), lora_rank)
     if isinstance(source, Path) and (source / "adapter_config.json").is_file():
         base = json.loads((source / "adapter_config.json").read_text(encoding="utf-8"))["base_model_name_or_path"]
         return size_of(base, lora_rank)
@@ -96,7 +99,7 @@ def _number(config: Mapping[str, Any], *names: str) -> int:
 
 def _adapted(name: str, shape: Sequence[int]) -> bool:
     """Whether `all-linear` adapters would sit on this tensor: matrices, but neither embeddings nor the output layer."""
-    return len(shape) == 2 and not any(part in name for part in ("embed", "wte", "wpe", "lm_head"))
+    return len(shape) == 2 and not any(part in name for part in ("embed", "embd", "wte", "wpe", "lm_head"))
 
 
 def _built(source: Path | str) -> tuple[Mapping[str, Any], Shapes]:
