@@ -25,7 +25,7 @@ from guerdon.rewards.base import PerEpisode
 from guerdon.run import FolderTaken, RunFolder
 from guerdon.runner import execute
 from guerdon.samplers.local import LocalSampler
-from guerdon.sources import TooManyFaults
+from guerdon.sources import Starved, TooManyFaults
 from guerdon.store import read_episodes
 from tests.models import small
 from tests.runs import Crash, crash_at, digits, history, signal_at, tiny_run
@@ -236,6 +236,21 @@ def test_a_sampler_whose_temperature_the_trainer_does_not_see_stops_the_run(run,
     with pytest.raises(GapTooLarge, match=r"^step 1: .*nats on average.*temperature.*failed-step-000001\.parquet"):
         execute(run, tmp_path / "run")
     assert execute(with_options(run, max_gap=0.0), tmp_path / "unguarded").state == "finished"
+
+
+def test_a_run_that_starves_keeps_what_it_has_learned(run, tmp_path):
+    seen = []
+
+    def first_four(group):
+        seen.append(group)
+        return group if len(seen) <= 4 else None
+
+    starving = replace(run, method=replace(run.method, filters=(first_four,)))
+    with pytest.raises(Starved, match=r"first_four: \d+.*What was learned in 2 steps is saved in .*step-00000002"):
+        execute(with_options(starving, save_every=0), tmp_path / "run")
+    assert saved(tmp_path / "run") == [2]
+    resumed = execute(run, tmp_path / "run", resume=True)
+    assert (resumed.state, resumed.step) == ("finished", 4)
 
 
 def test_faults_are_in_the_log_with_their_task(run, tmp_path):

@@ -31,7 +31,7 @@ from guerdon.models.load import Policy, save_policy
 from guerdon.parts import Parts, load_parts, make_source, weights_of
 from guerdon.rewards.scoring import Fault
 from guerdon.run import Budget, Options, Run, RunFolder
-from guerdon.sources import Source
+from guerdon.sources import Source, Starved
 from guerdon.store import write_episodes
 from guerdon.tasks.base import each
 from guerdon.types import Batch, Group
@@ -151,6 +151,12 @@ class Runner:
             return f"The batch could not be saved in {path}: {error}."
         return f"The batch is saved in {path}."
 
+    async def save_learned(self) -> str:
+        """Save unless that is done; says where, for an error that is about something else."""
+        if self._saved != self.step:
+            await self.save()
+        return f"What was learned in {self.step} steps is saved in {checkpoint.complete(self.folder.checkpoints)[-1]}."
+
     async def start(self) -> None:
         """Evaluate the policy that a run starts from."""
         if self.step == 0 and self._evaluated < 0:
@@ -161,8 +167,7 @@ class Runner:
         done = self.step >= self.steps
         if done and self._evaluated != self.step:
             await self.evaluate()
-        if self._saved != self.step:
-            await self.save()
+        await self.save_learned()
         if done:
             policy = self.parts.policy
             with checkpoint.writing(self.folder.model, self.folder.checkpoints, Exception):
@@ -278,7 +283,10 @@ def _finished(folder: RunFolder, last: Path) -> bool:
 async def _drive(runner: Runner) -> None:
     with _stop_signals(runner):
         await runner.start()
-        await train(runner.source, runner.learner, runner)
+        try:
+            await train(runner.source, runner.learner, runner)
+        except Starved as error:  # often because all is learned: the policy is what the run was for
+            raise Starved(f"{error} {await runner.save_learned()}") from error
         await runner.finish()
 
 
