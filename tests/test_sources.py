@@ -190,6 +190,19 @@ def test_filters_that_drop_everything_starve_the_run_and_are_named_with_their_co
     assert "too easy or too hard" in str(caught.value)
 
 
+def test_what_filters_leave_must_be_enough_to_compare():
+    def first(group):
+        return group[:1]
+
+    def first_of_odd(group):
+        return group if group[0].task.data["i"] % 2 else group[:1]
+
+    assert run(source(filters=[first]), 1) == [ids(0, 1, 2)]
+    assert run(source(filters=[first_of_odd], min_group=2), 1) == [ids(1, 3, 5)]
+    with pytest.raises(Starved, match=r"fewer than 2 completions left: \d+"):
+        run(source(filters=[first], min_group=2), 1)
+
+
 def test_a_filter_that_passes_now_and_then_does_not_starve():
     def seldom(g):
         return g if g[0].task.data["i"] % 7 == 0 else None

@@ -120,6 +120,7 @@ def make_source(parts: Parts) -> Source:
         n=o.samples_per_prompt,
         rollout=run.method.rollout,
         filters=weigh(run.method.filters, weights_of(run)),
+        min_group=run.method.estimator.min_group if run.method.estimator else 1,
         max_lag=o.max_lag,
         seed=o.seed,
     )

@@ -88,6 +88,7 @@ class Rollouts:
     data is never older than max_lag versions; with max_lag 0 every batch is sampled by the weights that learn from it.
     Whoever waits, waits until all that is in flight has landed, and weights change only then: what a run learns from
     does not depend on timing, nor on where it was interrupted.
+    min_group: paths that a group must still have after its filters; the estimator says how many it can compare.
     patience: drops in a row, in batches, before `Starved`. max_fault_share: of the groups of the last batches.
     """
 
@@ -100,6 +101,7 @@ class Rollouts:
     n: int
     rollout: Rollout | None = None
     filters: Sequence[Filter] = ()
+    min_group: int = 1
     max_lag: int = 0
     patience: int = 20
     max_fault_share: float = 0.25
@@ -216,6 +218,8 @@ class Rollouts:
             if not kept:
                 return None, getattr(passes, "__name__", repr(passes))
             group = kept
+        if sum(len(episode.paths()) for episode in group) < self.min_group:
+            return None, f"fewer than {self.min_group} completions left"
         return group, ""
 
     def _guard(self) -> None:
