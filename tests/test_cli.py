@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
 
 from guerdon import __version__, cli
+from guerdon.commands import output
 
 
 def last(capsys: pytest.CaptureFixture[str]) -> dict:
@@ -44,6 +46,7 @@ def test_version(capsys: pytest.CaptureFixture[str]):
         (["eval", "tiny", "--k", "one"], 2, "UsageError", "expected whole numbers"),
         (["eval", "no/such/folder"], 1, "FileNotFoundError", "no/such/folder"),
         (["eval", "tiny", "--tasks", "arithmatic"], 1, "ValueError", "did you mean 'arithmetic'"),
+        (["sample", "tiny", ""], 2, "UsageError", "the prompt is empty"),
         (["report", "nowhere"], 1, "FileNotFoundError", "no run folder"),
         (["sample", "./nowhere", "Hello"], 1, "FileNotFoundError", "nowhere"),
     ],
@@ -58,6 +61,34 @@ def test_failures_are_one_line_and_one_object(
     assert said in found["error"]
     assert "Traceback" not in captured.err
     assert "error:" in captured.err
+
+
+def test_no_words_ask_for_help(capsys: pytest.CaptureFixture[str]):
+    assert cli.run([]) == 0
+    assert "COMMAND" in capsys.readouterr().out
+
+
+def test_a_switch_may_have_a_value(capsys: pytest.CaptureFixture[str]):
+    assert cli.run(["train", "--steps", "many", "--json=true"]) == 2
+    assert last(capsys)["kind"] == "UsageError"
+    assert cli.run(["train", "--steps", "many", "--json=false"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_a_warning_is_a_note(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setattr(warnings, "showwarning", output.note)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.warn("two rows [skipped]", stacklevel=1)
+    assert capsys.readouterr().err == "note: two rows [skipped]\n"
+
+
+def test_characters_that_a_policy_does_not_know_are_told(capsys: pytest.CaptureFixture[str]):
+    assert cli.run(["sample", "tiny", "日本日 1+1=", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert "note: tiny does not know 日 本 and" in captured.err
+    assert cli.run(["sample", "tiny", "1+1="]) == 0
+    assert "note" not in capsys.readouterr().err
 
 
 def test_debug_shows_where_it_went_wrong(capsys: pytest.CaptureFixture[str]):

@@ -21,7 +21,6 @@ from guerdon.keys import UsageError
 app = typer.Typer(
     name="guerdon",
     help="Reinforcement learning of language models from any reward. Start with: guerdon train",
-    no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
 )
@@ -143,6 +142,7 @@ def main(words: Sequence[str] | None = None) -> None:
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     # Libraries telling each other what they will rename is nothing that a user could act on.
     warnings.simplefilter("ignore", FutureWarning)
+    warnings.showwarning = output.note
     sys.exit(run(sys.argv[1:] if words is None else words))
 
 
@@ -151,7 +151,8 @@ def run(words: Sequence[str]) -> int:
 
     With --json everything else that is printed goes to standard error, so that the result is the last line.
     """
-    as_json, debug, out = "--json" in words, "--debug" in words, sys.stdout
+    words = words or ["--help"]
+    as_json, debug, out = _asked(words, "json"), _asked(words, "debug"), sys.stdout
     try:
         with contextlib.redirect_stdout(sys.stderr) if as_json else contextlib.nullcontext():
             result = app(list(words), standalone_mode=False)
@@ -166,6 +167,12 @@ def run(words: Sequence[str]) -> int:
         return output.report(UsageError(error.format_message()), debug, as_json, out)
     except Exception as error:
         return output.report(error, debug, as_json, out)
+
+
+def _asked(words: Sequence[str], name: str) -> bool:
+    """Whether a switch is on, looked up before anything is parsed, so that errors of parsing know it too."""
+    found = [word.partition("=")[2].lower() for word in words if word.partition("=")[0] == f"--{name}"]
+    return bool(found) and found[-1] not in ("false", "no", "off", "0")
 
 
 _CLICK: Any = next(kind for kind in reversed(typer.BadParameter.__mro__) if hasattr(kind, "format_message"))

@@ -106,6 +106,8 @@ def test_a_dry_run_starts_nothing(train: Any):
         ("grpo --reward no.py:f", "FileNotFoundError", "no.py"),
         ("no.py:f", "FileNotFoundError", "no.py"),
         ("--resume", "ValueError", "there is no run"),
+        ("--resume nowhere --out here", "UsageError", "leave one of them out"),
+        ("--device cuda:99x", "ValueError", "expected cpu, cuda"),
         ("--resume nowhere", "FileNotFoundError", "no run folder"),
     ],
 )
@@ -113,6 +115,15 @@ def test_mistakes_are_told_before_anything_starts(train: Any, words: str, kind: 
     status, found = train(f"{words} --json", small=False)
     assert (status, found["kind"]) == (2 if kind == "UsageError" else 1, kind)
     assert said in found["error"]
+
+
+def test_who_gives_tiny_other_tasks_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"prompt": "Capital of Peru?", "answer": "Lima"}\n{"prompt": "Of France?", "answer": "Paris"}\n')
+    assert cli.run(["train", "--tasks", str(rows), "--dry-run"]) == 0
+    assert "note: tiny was only taught sums" in capsys.readouterr().err
+    assert cli.run(["train", "--tasks", "arithmetic?level=2", "--dry-run"]) == 0
+    assert "note" not in capsys.readouterr().err
 
 
 def test_a_reward_of_ones_own(train: Any):

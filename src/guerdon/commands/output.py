@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from typing import Any
+from typing import Any, TextIO
 
 from guerdon.keys import UsageError
 
@@ -26,6 +26,18 @@ def say(text: str = "", style: str = "") -> None:
     from rich.console import Console
 
     Console(stderr=True, highlight=False, soft_wrap=True).print(text, style=style, markup=False)
+
+
+def note(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """What `warnings.showwarning` does: people are told the message, not the line of code that it came from."""
+    say(f"note: {message}", "yellow")
 
 
 def failure(error: BaseException) -> Failed:

@@ -6,6 +6,7 @@ import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
+from guerdon.commands.output import say
 from guerdon.commands.policy import load_speaker
 from guerdon.keys import UsageError
 
@@ -18,9 +19,14 @@ def sample(
 ) -> dict[str, Any]:
     """Print n completions of the prompt, which is read from standard input where it is None; and return them."""
     text = prompt if prompt is not None else _from_input()
+    if not text:
+        raise UsageError("the prompt is empty; give it after MODEL, or on standard input")
     speaker = load_speaker(model, temperature, max_new_tokens)
     from guerdon.rollouts.base import derive
 
+    strange = unknown(speaker.chat.tokenizer, text)
+    if strange:
+        say(f"note: {model} does not know {' '.join(strange)} and sees a stand-in for each", "yellow")
     seeds = [derive(seed, i) for i in range(n)]
     drawn = asyncio.run(speaker.samplers["policy"].sample(speaker.chat.prompt(text).tolist(), speaker.how, seeds))
     for one in drawn:
@@ -40,10 +46,14 @@ def _length(one: Sample) -> int:
     return sum(len(span.tokens) for span in one.spans)
 
 
+def unknown(tokenizer: Any, text: str) -> list[str]:
+    """The characters of a text, each once, that the tokenizer can only write as its unknown token."""
+    if tokenizer.unk_token_id is None:
+        return []
+    return [c for c in dict.fromkeys(text) if tokenizer.unk_token_id in tokenizer.encode(c, add_special_tokens=False)]
+
+
 def _from_input() -> str:
     if sys.stdin.isatty():
         print("Type the prompt, then Ctrl-D:", file=sys.stderr)
-    text = sys.stdin.read().removesuffix("\n")
-    if not text:
-        raise UsageError("the prompt is empty; give it after MODEL, or on standard input")
-    return text
+    return sys.stdin.read().removesuffix("\n")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from guerdon.commands.output import Failed
+from guerdon.commands.output import Failed, say
 from guerdon.commands.policy import quieten
 from guerdon.keys import Key, UsageError, check_complete, keys_of, parse
 
@@ -65,6 +65,7 @@ def train(words: Sequence[str]) -> dict[str, Any] | None:
     from guerdon.recipes import make_run
 
     run = make_run(name, arguments)
+    _say_what_tiny_is_for(run)
     if wish.controls.get("dry_run"):
         from guerdon.plan import plan, show
 
@@ -72,6 +73,21 @@ def train(words: Sequence[str]) -> dict[str, Any] | None:
         show(found)
         return found.as_dict()
     return _execute(run, folder, bool(wish.resume), quiet=bool(wish.controls.get("quiet")))
+
+
+def _say_what_tiny_is_for(run: Run) -> None:
+    """The tiny policy reads no language; whoever gives it other tasks than those it was made for should know."""
+    from guerdon.tasks.builtin import STRINGS
+
+    if not run.tasks or run.options.model != "tiny":
+        return
+    known, given = ("arithmetic", *STRINGS), run.options.tasks.partition("?")[0]
+    if given not in known:
+        say(
+            f"note: tiny was only taught sums and the rework of words ({', '.join(known)}) and may never get "
+            f"{given} right; for tasks in language: --model smollm2-135m, or a model of yours",
+            "yellow",
+        )
 
 
 def read(words: Sequence[str]) -> Wish:
@@ -120,6 +136,8 @@ def _continued(wish: Wish) -> tuple[str, dict[str, Any], Path]:
     """Recipe, arguments and folder of the run to go on with."""
     from guerdon.run import RunFolder
 
+    if wish.controls.get("out"):
+        raise UsageError("--out names a new run, and --resume goes on in the run's own folder; leave one of them out")
     folder = wish.folder or _latest()
     record = RunFolder(folder).read()
     name = str(record.get("recipe") or "")

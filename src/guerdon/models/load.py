@@ -73,6 +73,7 @@ def load_policy(
     A folder of adapters is loaded onto its base, trainable. gradient_checkpointing puts the module in train mode,
     where alone it works; with dropout off nothing else changes. end_token: for a tokenizer that names none.
     """
+    _check_device(device)
     source = gguf.folder() if name == SMOLLM2 else resolve(name)
     adapters = source if _has(source, "adapter_config.json") else None
     if adapters and lora:
@@ -114,6 +115,17 @@ def default_stop_tokens(tokenizer: Any, generation_config: Any = None) -> tuple[
     if tokenizer.chat_template:
         ids.update({Chat(tokenizer).turn_end} - {None})  # type: ignore[arg-type]
     return tuple(sorted(int(i) for i in ids))
+
+
+def _check_device(device: Any) -> None:
+    import torch
+
+    try:
+        kind = torch.device(device).type
+    except RuntimeError:
+        raise ValueError(f"device is {device!r}; expected cpu, cuda, cuda:1 or another device of torch") from None
+    if kind == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {str(device)!r}, but torch {torch.__version__} finds no GPU here; expected cpu")
 
 
 def _adapted(module: Any, wanted: Lora | None, folder: Path | str | None) -> Any:
