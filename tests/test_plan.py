@@ -29,6 +29,15 @@ def test_memory_of_the_parts():
     assert found["logits"] == 0.8
 
 
+def test_no_more_is_held_than_a_batch_has():
+    method = make_run("grpo", {}).method
+    small = Options(prompts_per_step=2, samples_per_prompt=3, max_new_tokens=8, slots=100)
+    found = memory_mb(Size(1_000_000, 1_000_000, 100, 100, 100_000, 1000), small, method)
+    batch = 2 * 32 + 6 * 8
+    assert found["KV cache"] == round(6 * 40 * 100 * 1000 * 4 / 1e6, 1)
+    assert found["logits"] == round(batch * 100_000 * 4 * 2 / 1e6, 1)
+
+
 def test_a_value_model_and_a_reference_take_memory_too():
     method: Method = make_run("ppo", {}).method
     assert set(method.roles) == {"value", "ref"}
