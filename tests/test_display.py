@@ -72,6 +72,15 @@ def test_the_panel_shows_what_matters():
     assert "Stopping" in drawn(panel(progress))
 
 
+def test_rows_have_a_loss_and_no_reward():
+    progress = Progress()
+    progress.take(events()[0])
+    metrics = {"return": 0.0, "length": 2.0, "loss/supervised": 0.268}
+    progress.take({"event": "step", "time": 1.0, "step": 1, "steps": 2, "metrics": metrics})
+    assert dict(progress.facts()) == {"loss": "0.268", "length": "2.0 tokens"}
+    assert progress.returns == []
+
+
 def test_faults_are_told_and_do_not_move_the_step():
     console = Console(file=io.StringIO(), width=60, force_terminal=False)
     with show_progress(console=console) as sink:

@@ -99,7 +99,7 @@ def test_the_page_tells_what_came_of_it():
         assert said in page
     assert "KL term" not in page  # the run has none
     assert page.count("<svg") == 4
-    assert "guerdon train grpo --steps 2 --reward &lt;b&gt;x.py&lt;/b&gt;:f" in page
+    assert "guerdon train grpo --steps 2 --reward &#x27;&lt;b&gt;x.py&lt;/b&gt;:f&#x27;" in page
 
 
 def test_a_run_that_was_killed_before_a_step_has_a_page():
@@ -122,6 +122,7 @@ def test_the_difference_is_over_the_same_tasks():
     assert found["low"] < 0.5 < found["high"]
     assert paired(before, after[:3]) is None
     assert paired([], []) is None
+    assert paired(before[:1], before[:1]) is None  # one task says nothing about others
 
 
 def test_the_page_is_written_into_the_folder(tmp_path: Path):

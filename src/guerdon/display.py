@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,7 +64,8 @@ class Progress:
             self.accuracy.append((event["step"], event["accuracy"]))
         elif event["event"] == "step":
             self.latest = event["metrics"]
-            self.returns += [self.latest["return"]] if "return" in self.latest else []
+            scored = "return" in self.latest and not learned_from_rows(self.latest)
+            self.returns += [self.latest["return"]] if scored else []
 
     @property
     def seconds_left(self) -> float | None:
@@ -88,7 +89,8 @@ class Progress:
         m = self.latest
         tokens = self.tokens_per_second
         shown: list[tuple[str, str | None]] = [
-            ("reward", _number(m.get("return"))),
+            ("loss", _number(next((m[name] for name in ROW_LOSSES if name in m), None))),
+            ("reward", None if learned_from_rows(m) else _number(m.get("return"))),
             ("length", _number(m.get("length"), ".1f", " tokens")),
             ("cut off", _percent(m.get("truncated"))),
             ("groups without signal", _percent(m.get("groups/no_signal"))),
@@ -100,6 +102,15 @@ class Progress:
             ("verdicts", ", ".join(f"{name} {share:.0%}" for name, share in sorted(self.verdicts.items())) or None),
         ]
         return [(name, value) for name, value in shown if value is not None]
+
+
+ROW_LOSSES = ("loss/supervised", "loss/preference")
+"""Losses over the rows of a file, which say how it goes where there is no reward."""
+
+
+def learned_from_rows(metrics: Mapping[str, float]) -> bool:
+    """Whether a step learned from rows alone, with no completion sampled and none scored."""
+    return "sampled/tokens" not in metrics and any(name in metrics for name in ROW_LOSSES)
 
 
 def _number(value: float | None, form: str = ".3f", unit: str = "") -> str | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from html import escape
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from guerdon.charts import Curve, chart
+from guerdon.display import learned_from_rows
 from guerdon.evaluation.evaluate import is_right
 from guerdon.evaluation.intervals import paired_difference
 from guerdon.metrics import Event, read_events
@@ -25,6 +27,8 @@ EXAMPLES = 12
 """Held-out tasks whose completions are shown."""
 
 CURVES: Sequence[tuple[str, str, str]] = (
+    ("loss/supervised", "Loss", "mean negative log-likelihood of the demonstrations"),
+    ("loss/preference", "Loss", "of the pairs"),
     ("return", "Reward", "mean return of the completions trained on"),
     ("length", "Length", "sampled tokens per completion"),
     ("truncated", "Cut off", "share of completions that met the length limit"),
@@ -56,9 +60,9 @@ def heldout(run: RunFolder) -> tuple[list[Group], list[Group]]:
 
 
 def paired(before: Sequence[Group], after: Sequence[Group]) -> dict[str, float] | None:
-    """The mean difference in accuracy over the same tasks, with its interval; None where there is nothing to pair."""
+    """The mean difference in accuracy over the same tasks, with its interval; None for fewer than two."""
     first, second = _right(before), _right(after)
-    if not first or first.keys() != second.keys():
+    if len(first) < 2 or first.keys() != second.keys():
         return None
     return asdict(paired_difference(first, second))
 
@@ -113,7 +117,10 @@ def _curves(evals: Sequence[Event], steps: Sequence[Event]) -> str:
         band = [(e["step"], e["accuracy"]["low"], e["accuracy"]["high"]) for e in evals]
         drawn.append(_figure("Held-out accuracy", "with its 95% interval", Curve(points, band, share=True)))
     for name, title, text in CURVES:
-        points = [(e["step"], e["metrics"][name]) for e in steps if name in e["metrics"]]
+        measured = [e for e in steps if name in e["metrics"]]
+        if name == "return":
+            measured = [e for e in measured if not learned_from_rows(e["metrics"])]
+        points = [(e["step"], e["metrics"][name]) for e in measured]
         if len(points) > 1:
             drawn.append(_figure(title, text, Curve(points, share=name in SHARES)))
     return f'<h2>Curves</h2><div class="curves">{"".join(drawn)}</div>' if drawn else ""
@@ -180,7 +187,7 @@ def _settings(record: Mapping[str, Any]) -> str:
 
 
 def _command(record: Mapping[str, Any]) -> str:
-    words = [f"--{k.replace('_', '-')} {_plain(v)}" for k, v in (record.get("arguments") or {}).items()]
+    words = [f"--{k.replace('_', '-')} {shlex.quote(_plain(v))}" for k, v in (record.get("arguments") or {}).items()]
     return " ".join(["guerdon train", str(record.get("recipe") or ""), *words])
 
 

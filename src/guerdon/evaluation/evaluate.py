@@ -78,9 +78,11 @@ async def evaluate(
     right = {group[0].task.id: [float(is_right(e)) for e in group] for group in groups}
     counts = {name: (len(values), int(sum(values))) for name, values in right.items()}
     episodes = [episode for group in groups for episode in group]
+    accuracy = rate_over_tasks(right)
     return Evaluation(
-        accuracy=rate_over_tasks(right),
-        pass_at_k={k: pass_at_k_over_tasks(counts, k) for k in ks},
+        accuracy=accuracy,
+        # pass@1 is the accuracy, so its interval is the same one.
+        pass_at_k={k: accuracy if k == 1 else pass_at_k_over_tasks(counts, k) for k in ks},
         truncated=_share(groups, lambda e: e.stop == "length"),
         no_answer=_share(groups, _unanswered),
         length=sum(e.sampled_tokens for e in episodes) / len(episodes),
