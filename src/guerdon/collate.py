@@ -143,7 +143,7 @@ def _support(spans: list[Span]) -> Tensor:
     """[N, K] ids that each sampled token was chosen from, padded with -1; a row of -1 is the whole vocabulary."""
     rows = [ids for span in spans for ids in span.extra.get("support", [None] * len(span.tokens))]
     width = max(len(ids) for ids in rows if ids is not None)
-    support = np.full((len(rows), width), -1, np.int64)
+    support = np.full((len(rows), width), -1, np.int32)
     for row, ids in enumerate(rows):
         if ids is not None:
             support[row, : len(ids)] = ids

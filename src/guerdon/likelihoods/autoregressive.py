@@ -113,10 +113,9 @@ def _chunk(
 
 def _restrict(logits: Tensor, target: Tensor, support: Tensor) -> tuple[Tensor, Tensor]:
     """Logits with everything outside the support ruled out; a row of -1 keeps the whole vocabulary."""
-    kept = torch.zeros_like(logits, dtype=torch.bool).scatter_(1, support.clamp(min=0), support >= 0)
-    # -1 entries were written at column 0 above, possibly after a real 0: write the real ones again, last.
+    kept = torch.zeros_like(logits, dtype=torch.bool)
     rows, columns = (support >= 0).nonzero(as_tuple=True)
-    kept[rows, support[rows, columns]] = True
+    kept[rows, support[rows, columns].long()] = True
     kept |= (support < 0).all(1, keepdim=True)
     return logits.masked_fill(~kept, float("-inf")), target
 
