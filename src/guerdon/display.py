@@ -138,6 +138,11 @@ def interval(found: dict[str, float]) -> str:
     return f"{found['mean']:.3f} ({found['low']:.3f} to {found['high']:.3f})"
 
 
+def counted(number: int, noun: str) -> str:
+    """1 step, 2 steps."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def clock(seconds: float | None) -> str:
     """Seconds as m:ss or h:mm:ss."""
     if seconds is None:
@@ -175,7 +180,7 @@ class Lines:
         kind = event["event"]
         every = max(1, p.steps // PLAIN_LINES)
         if kind == "start":
-            self._say(f"{p.recipe} on {p.model}: {p.steps - p.first} steps, in {p.run}")
+            self._say(f"{p.recipe} on {p.model}: {counted(p.steps - p.first, 'step')}, in {p.run}")
         elif kind == "eval":
             self._say(f"step {p.step}/{p.steps}: held-out accuracy {interval(event['accuracy'])}")
         elif kind == "step" and (p.step % every == 0 or p.step in (p.first + 1, p.steps)):
@@ -283,11 +288,11 @@ def summary_table(summary: dict[str, Any], difference: dict[str, float] | None) 
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for name, key in (("held-out accuracy before", "heldout_before"), ("after", "heldout_after")):
         if summary.get(key):
-            table.add_row(name, f"{interval(summary[key])} on {summary[key]['n']:.0f} tasks")
+            table.add_row(name, f"{interval(summary[key])} on {counted(round(summary[key]['n']), 'task')}")
     if difference:
         table.add_row("difference, task by task", interval(difference))
     tokens = summary["tokens"]
-    table.add_row("time", f"{clock(summary['seconds'])} for {summary['steps']} steps")
+    table.add_row("time", f"{clock(summary['seconds'])} for {counted(summary['steps'], 'step')}")
     table.add_row("tokens", f"{tokens['sampled']:,} sampled, {tokens['trained']:,} trained on")
     table.add_row("peak memory", f"{summary['peak_memory_mb']:,.0f} MB")
     return table

@@ -125,14 +125,14 @@ def matrix_speed(width: int = 512, seconds: float = 0.2) -> float:
 
 
 def show(found: Plan) -> None:
-    """The plan for people, on standard error."""
+    """The plan for people."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     from guerdon.display import clock
 
-    console = Console(stderr=True, highlight=False)
+    console = Console(highlight=False)
     options = found.run["options"]
     console.print(Text(f"{found.run['recipe']} on {options['model']}: nothing is started. All sizes are estimates."))
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
