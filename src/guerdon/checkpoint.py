@@ -58,11 +58,21 @@ def write_folder(final: Path, write: Callable[[Path], None]) -> None:
     shutil.rmtree(aside, ignore_errors=True)
     aside.mkdir(parents=True)
     write(aside)
+    _share(aside)
     sync(aside)
     if final.exists():
         _remove(final)
     os.replace(aside, final)
     _sync_path(final.parent)
+
+
+def _share(folder: Path) -> None:
+    """Give files the permissions that this process gives any new file; safetensors keeps its own to their owner."""
+    mask = os.umask(0)
+    os.umask(mask)
+    for path in folder.rglob("*"):
+        if path.is_file():
+            path.chmod(0o666 & ~mask)
 
 
 @contextmanager

@@ -27,6 +27,12 @@ def by_columns(completions, answer, prompts, **columns):
     return [float(c == a) for c, a in zip(completions, answer, strict=True)]
 
 
+def by_columns_after_prompts(prompts, completions, **columns):
+    assert prompts == ["q"] * 3
+    assert "completions" not in columns
+    return [len(c) for c in completions]
+
+
 async def by_columns_async(completions, **columns):
     await asyncio.sleep(0)
     return [len(c) for c in completions]
@@ -54,6 +60,7 @@ def times(factor, completions):
     ("function", "expected"),
     [
         (by_columns, [0, 1, 0]),
+        (by_columns_after_prompts, [1, 2, 3]),
         (by_columns_async, [1, 2, 3]),
         (by_completion, [None, 2, 1]),
         (Lengths(), [1, 2, 3]),
@@ -193,7 +200,7 @@ def test_a_file_may_import_the_modules_beside_it(tmp_path, monkeypatch):
         ("def lenght(completions): ...\n", "length", "has no function 'length'; did you mean 'lenght'"),
         ("f = 3\n", "f", "3 is no function"),
         ("class f:\n    def __call__(self, completions): ...\n", "f", "the class f is no function"),
-        ("def f(texts): ...\n", "f", "its first parameter is 'texts'; expected one of completions, completion"),
+        ("def f(texts): ...\n", "f", "its parameters are texts; expected one of completions, completion"),
         ("def f(): ...\n", "f", "it takes no parameter"),
     ],
 )

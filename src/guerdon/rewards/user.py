@@ -1,6 +1,6 @@
 """Rewards that users write as plain Python functions, and the reward names that ship with the library.
 
-The first parameter's name decides what a function is given:
+The name of a parameter, wherever it stands, decides what a function is given:
 
 `completions`   the replies of a group, list[str]; returns one number or None for each of them
 `completion`    one reply, str; returns a number or None
@@ -25,8 +25,10 @@ import functools
 import inspect
 import math
 import numbers
+import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from guerdon.names import nearest
@@ -123,45 +125,55 @@ class UserReward:
         columns = self._given(task.id, **{"prompt": task.prompt, **task.data})
         return await self._call(task.id, episode.reply, **columns)
 
-    async def _call(self, task_id: str, *args: Any, **columns: Any) -> Any:
+    async def _call(self, task_id: str, what: Any, **columns: Any) -> Any:
+        parameter = inspect.signature(self.function).parameters[self.style]
+        args = (what,) if parameter.kind is parameter.POSITIONAL_ONLY else ()
+        given = columns if args else {self.style: what, **columns}
         try:
             if _is_async(self.function):
-                return await asyncio.wait_for(self.function(*args, **columns), self.timeout)
-            result = await bounded(lambda: self.function(*args, **columns), self.timeout)
+                return await asyncio.wait_for(self.function(*args, **given), self.timeout)
+            result = await bounded(lambda: self.function(*args, **given), self.timeout)
             return await asyncio.wait_for(result, self.timeout) if inspect.isawaitable(result) else result
         except TimeoutError as error:
             expected = f"an answer within {self.timeout:g} s"
             raise RewardFault(self.name, task_id, f"no answer ({error or 'timed out'})", expected) from error
         except (Exception, SystemExit) as error:
-            found = f"it raised {type(error).__name__}: {error}"
+            found = f"it raised {type(error).__name__}: {error} ({_place(error)})"
             raise RewardFault(self.name, task_id, found, "a value, or None where it does not apply") from error
 
     def _given(self, task_id: str, /, **columns: Any) -> dict[str, Any]:
         """The columns that the function names or, with **columns, all of them. RewardFault where one is missing."""
-        first, *others = inspect.signature(self.function).parameters.values()
+        others = [one for one in inspect.signature(self.function).parameters.values() if one.name != self.style]
         named = [parameter for parameter in others if parameter.kind not in _VARIADIC]
         missing = [one.name for one in named if one.default is one.empty and one.name not in columns]
         if missing:
             found = f"it asks for {missing}, but the task's columns are {sorted(columns)}"
             raise RewardFault(self.name, task_id, found, "parameters named like columns, or with a default")
         if any(parameter.kind is parameter.VAR_KEYWORD for parameter in others):
-            return {key: value for key, value in columns.items() if key != first.name}
+            return {key: value for key, value in columns.items() if key != self.style}
         return {one.name: columns[one.name] for one in named if one.name in columns}
+
+
+def _place(error: BaseException) -> str:
+    """File and line where it was raised."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(last.filename).name}, line {last.lineno}"
 
 
 _VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
 
 
 def style_of(function: Callable[..., Any], where: str) -> Style:
-    """What a function wants, by the name of its first parameter. ValueError when that is none of `STYLES`."""
+    """What a function wants, by the first of its parameters with a name in `STYLES`. ValueError when it has none."""
     if not callable(function) or inspect.isclass(function):
         what = f"the class {function.__name__}" if inspect.isclass(function) else repr(function)
         raise ValueError(f"reward {where}: {what} is no function; expected a function or an instance with __call__")
-    first = next(iter(inspect.signature(function).parameters.values()), None)
-    for style in STYLES:
-        if first is not None and first.name == style and first.kind is not first.KEYWORD_ONLY:
-            return style
-    found = "it takes no parameter" if first is None else f"its first parameter is {first.name!r}"
+    named = [one.name for one in inspect.signature(function).parameters.values() if one.kind not in _VARIADIC]
+    for name in named:
+        for style in STYLES:
+            if name == style:
+                return style
+    found = f"its parameters are {', '.join(named)}" if named else "it takes no parameter"
     raise ValueError(f"reward {where}: {found}; expected one of {', '.join(STYLES)}, which says what it is given")
 
 
