@@ -24,7 +24,7 @@ CONTESTANTS = ("guerdon", "trl")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("workload", choices=["S", "L", "T"])
+    parser.add_argument("workload", choices=["S", "T"])
     parser.add_argument("--rounds", type=int, default=5, help="counted steps of each")
     parser.add_argument("--warmup", type=int, default=1, help="steps of each before that")
     parser.add_argument("--only", choices=CONTESTANTS)

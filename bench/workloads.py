@@ -9,18 +9,16 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Workload:
-    """prompts x group completions of exactly `length` tokens; `context` words are put before each prompt."""
+    """prompts x group completions of exactly `length` tokens."""
 
     model: str
     prompts: int
     group: int
     length: int
-    context: int = 0
 
 
 WORKLOADS = {
     "S": Workload("smollm2-135m", 4, 8, 48),
-    "L": Workload("smollm2-135m", 4, 8, 48, context=340),
     "T": Workload("random", 32, 8, 24),
 }
 
@@ -66,11 +64,7 @@ def prompts(work: Workload, step: int) -> list[str]:
     pairs = [(numbers.randint(10, 99), numbers.randint(10, 99)) for _ in range(work.prompts)]
     if work.model == "random":
         return [f"{a}+{b}=" for a, b in pairs]
-    words = " ".join(numbers.choice(WORDS) for _ in range(work.context))
-    return [f"{words} What is {a} plus {b}?".strip() for a, b in pairs]
-
-
-WORDS = ("the", "of", "and", "to", "in", "is", "that", "for", "it", "as", "was", "with", "on", "be", "by", "at", "this")
+    return [f"What is {a} plus {b}?" for a, b in pairs]
 
 
 def score(text: str) -> float:
