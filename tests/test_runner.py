@@ -441,3 +441,11 @@ def test_a_folder_in_use_is_refused_with_the_process_and_left_alone(run, tmp_pat
         finally:
             other.kill()
     assert execute(run, tmp_path / "run", resume=True).state == "finished"  # the dead one's lock went with it
+
+
+def test_a_run_cannot_go_on_with_other_tasks_than_it_is_measured_by(run, tmp_path):
+    execute(with_options(run, steps=1), tmp_path / "run")
+    for change in ({"tasks": "reverse"}, {"reward": "exact"}):
+        with pytest.raises(ValueError, match=r"cannot go on with .* --model .*/run/model"):
+            execute(with_options(run, steps=2, **change), tmp_path / "run", resume=True)
+    assert execute(with_options(run, steps=2), tmp_path / "run", resume=True).state == "finished"

@@ -250,7 +250,3 @@ def by_role(groups: Iterable[Group]) -> dict[str, list[Group]]:
             for role in dict.fromkeys(episode.role for episode in mixed):
                 found.setdefault(role, []).append([episode for episode in mixed if episode.role == role])
     return found
-
-
-def tokens_of(group: Group) -> int:
-    return sum(episode.sampled_tokens for episode in group)

@@ -209,7 +209,7 @@ def execute(run: Run, out: Path, *, resume: bool = False, sinks: Iterable[Sink] 
     """Run to the end, or until interrupted. With `resume`, continue the run in `out` from its last whole checkpoint."""
     folder = RunFolder(out)
     if resume:
-        folder.read()
+        _same_measure(run, folder)
     else:
         folder.create(run)
     with lock.alone(out):
@@ -228,6 +228,18 @@ def execute(run: Run, out: Path, *, resume: bool = False, sinks: Iterable[Sink] 
             with suppress(OSError):
                 runner.log("end", step=runner.step, state="failed", why=f"{type(error).__name__}: {error}")
             raise
+
+
+def _same_measure(run: Run, folder: RunFolder) -> None:
+    """A run is measured before and after on the same tasks with the same scorer, or the two say nothing together."""
+    before = folder.read().get("options", {})
+    for name in ("tasks", "reward"):
+        now = getattr(run.options, name)
+        if name in before and before[name] != now:
+            raise ValueError(
+                f"{folder.path} was begun with {name} {before[name]!r} and cannot go on with {now!r}: accuracy before "
+                f"and after would be of different things. Begin a new run from its policy: --model {folder.model}"
+            )
 
 
 def _give_back(folder: RunFolder) -> None:

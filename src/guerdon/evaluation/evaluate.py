@@ -38,10 +38,6 @@ class Evaluation:
     groups: list[Group]
     faults: list[Fault]
 
-    def per_task(self) -> dict[str, list[float]]:
-        """1 or 0 for each completion, by task id: what paired differences are made of."""
-        return {group[0].task.id: [float(is_right(e)) for e in group] for group in self.groups}
-
     def as_dict(self) -> dict[str, Any]:
         return {
             "accuracy": as_dict(self.accuracy),

@@ -43,11 +43,6 @@ class PerEpisode:
         return [as_score(await _value(self.function(episode))) for episode in group]
 
 
-def per_episode(name: str, weight: float = 1.0) -> Callable[[EpisodeReward], PerEpisode]:
-    """Decorator form of `PerEpisode`."""
-    return lambda function: PerEpisode(name, function, weight)
-
-
 def as_score(value: Score | float | None) -> Score:
     return value if isinstance(value, Score) else Score(None if value is None else float(value))
 
