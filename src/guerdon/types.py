@@ -44,6 +44,9 @@ class _Empty(Mapping[Any, Any]):
 EMPTY: Mapping[Any, Any] = _Empty()
 
 Status = Literal["right", "wrong", "no_answer", "cannot_tell", "timed_out", "failed"]
+STATUSES: tuple[Status, ...] = get_args(Status)
+"""right, wrong; no_answer: nothing to judge; cannot_tell: an answer, but undecidable; timed_out; failed: the verifier's
+own failure, which says nothing about the completion."""
 Stop = Literal["stop", "length", "turns", "tool", "error"]
 
 
@@ -92,15 +95,24 @@ class Span:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a verifier found, and why. `extracted` is the answer it read out of the completion."""
+    """What a verifier found, and why; never a bare number. What a status is worth is said elsewhere (`Worth`).
+
+    extracted: the answer it read out of the completion. stage: the step of the verifier that decided (`extract`,
+    `number`, `tests`, ...). share: how much of what was asked for is there, in [0, 1], where parts can be counted
+    (tests passed, instructions followed).
+    """
 
     status: Status
     reason: str = ""
     extracted: str | None = None
+    stage: str = ""
+    share: float | None = None
 
     def __post_init__(self) -> None:
-        if self.status not in get_args(Status):
-            raise ValueError(f"unknown verdict status {self.status!r}; expected one of {get_args(Status)}")
+        if self.status not in STATUSES:
+            raise ValueError(f"unknown verdict status {self.status!r}; expected one of {STATUSES}")
+        if self.share is not None and not 0.0 <= self.share <= 1.0:
+            raise ValueError(f"share is {self.share}; expected None or 0 to 1")
 
 
 @dataclass

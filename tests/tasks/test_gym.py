@@ -97,7 +97,7 @@ def test_problems_depend_on_seed_and_index_alone():
     ],
 )
 def test_where_the_answer_stands(reply, extract, answer):
-    assert GymScore("chain_sum", (), extract).answer(reply) == answer
+    assert GymScore(dataset="chain_sum", extract=extract).answer(reply) == answer
 
 
 @pytest.mark.parametrize("returned", ["raise", float("nan"), "text"])
@@ -110,7 +110,7 @@ def test_a_scorer_that_fails_is_a_verdict_without_a_value(monkeypatch, returned)
 
     task = gym_tasks("chain_sum", heldout=1).train.task(0)
     monkeypatch.setattr(gym, "_dataset", lambda name, options, seed: Broken())
-    (score,) = scores(GymScore("chain_sum"), [episode(task, "3")])
+    (score,) = scores(GymScore(dataset="chain_sum"), [episode(task, "3")])
     assert (score.value, score.verdict.status) == (None, "failed")
     assert "chain_sum" in score.verdict.reason
 
@@ -125,13 +125,13 @@ def test_a_scorer_that_hangs_is_timed_out(monkeypatch):
     task = gym_tasks("chain_sum", heldout=1).train.task(0)
     monkeypatch.setattr(gym, "_dataset", lambda name, options, seed: Slow())
     monkeypatch.setattr(gym, "SCORING_SECONDS", 0.1)
-    assert scores(GymScore("chain_sum"), [episode(task, "3")])[0].verdict.status == "timed_out"
+    assert scores(GymScore(dataset="chain_sum"), [episode(task, "3")])[0].verdict.status == "timed_out"
 
 
 def test_an_attack_is_wrong_and_not_run(tmp_path):
     canary = tmp_path / "canary"
     task = gym_tasks("spiral_matrix", heldout=1).train.task(0)
-    (score,) = scores(GymScore("spiral_matrix"), [episode(task, f"open({str(canary)!r}, 'w')")])
+    (score,) = scores(GymScore(dataset="spiral_matrix"), [episode(task, f"open({str(canary)!r}, 'w')")])
     assert (score.value, score.verdict.status) == (0.0, "wrong")
     assert not canary.exists()
 

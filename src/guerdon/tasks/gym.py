@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from guerdon.names import nearest
 from guerdon.rewards.bounded import bounded
+from guerdon.rewards.verify.base import Verifier
 from guerdon.rewards.verify.extract import boxed, tagged
 from guerdon.rewards.verify.number import last_number
+from guerdon.rewards.worth import Worth
 from guerdon.rollouts.base import derive
 from guerdon.tasks.base import Endless, TaskSet, held_out, within
 from guerdon.tasks.gym_guard import refusal
-from guerdon.types import Score, Task, Verdict
+from guerdon.types import Task, Verdict
 
 if TYPE_CHECKING:
-    from guerdon.rollouts.base import Context
-    from guerdon.types import Episode, Group
+    from guerdon.types import Episode
 
 Extract = Literal["marked", "last_number"]
 
@@ -33,6 +34,9 @@ CHUNK = 500
 
 SCORING_SECONDS = 10.0
 """After this long a scorer is given up on and the verdict is 'timed_out'."""
+
+GYM_WORTH = Worth(partial=True, timed_out=None)
+"""The scorers give partial credit; one that takes too long is their own fault."""
 
 UNAVAILABLE = {
     "composite": "it mixes other data sets; name one of those instead",
@@ -56,7 +60,7 @@ def gym_tasks(name: str, heldout: int = 100, extract: Extract = "marked", **opti
     _check(name, options)
     source = _Source(name, _hashable(options), heldout)
     settings = "".join(f" {key}={value}" for key, value in source.options)
-    reward = GymScore(name, source.options, extract)
+    reward = GymScore(dataset=name, options=source.options, extract=extract)
     describe = f"reasoning-gym {name}{settings}; scored by its own scorer on the {extract.replace('_', ' ')} answer."
     return TaskSet(f"rg:{name}", Endless(source.train), _Heldout(source), reward, describe)
 
@@ -67,7 +71,7 @@ def gym_names() -> list[str]:
 
 
 @dataclass(frozen=True)
-class GymScore:
+class GymScore(Verifier):
     """The data set's own score in [0, 1] of the extracted answer; 'right' from 1 on, partial credit is 'wrong'.
 
     The answer is what stands in the last <answer>...</answer>, else in the last box, else the whole reply, stripped.
@@ -77,33 +81,31 @@ class GymScore:
     more than plain data is 'wrong' unseen (see `gym_guard`).
     """
 
-    dataset: str
+    name: str = "reasoning_gym"
+    worth: Worth = GYM_WORTH
+    dataset: str = ""
     options: tuple[tuple[str, Any], ...] = ()
     extract: Extract = "marked"
-    name: str = "reasoning_gym"
-    weight: float = 1.0
 
-    async def __call__(self, group: Group, context: Context) -> list[Score]:
-        return [await self.score(episode) for episode in group]
-
-    async def score(self, episode: Episode) -> Score:
+    async def verify(self, episode: Episode) -> Verdict:
         answer, entry = self.answer(episode.reply), episode.task.data["entry"]
         if not answer:
-            return Score(0.0, verdict=Verdict("no_answer", "the reply holds no answer"))
+            return Verdict("no_answer", "the reply holds no answer", stage="extract")
         reason = refusal(self.dataset, answer)
         if reason is not None:
-            return Score(0.0, verdict=Verdict("wrong", f"not passed to the scorer: {reason}", answer))
+            return Verdict("wrong", f"not passed to the scorer: {reason}", answer, stage="guard")
         dataset = _dataset(self.dataset, self.options, 0)
         try:
             value = float(await bounded(lambda: dataset.score_answer(answer, entry), SCORING_SECONDS))
         except TimeoutError as error:
-            return Score(verdict=Verdict("timed_out", f"scorer of {self.dataset}: {error}", answer))
+            return Verdict("timed_out", f"scorer of {self.dataset}: {error}", answer, stage="scorer")
         except Exception as error:
             reason = f"scorer of {self.dataset} raised {type(error).__name__}: {error}"
-            return Score(verdict=Verdict("failed", reason, answer))
+            return Verdict("failed", reason, answer, stage="scorer")
         if not math.isfinite(value):
-            return Score(verdict=Verdict("failed", f"scorer of {self.dataset} returned {value}", answer))
-        return Score(value, verdict=Verdict("right" if value >= 1 else "wrong", f"scored {value:g}", answer))
+            return Verdict("failed", f"scorer of {self.dataset} returned {value}", answer, stage="scorer")
+        share = min(1.0, max(0.0, value))
+        return Verdict("right" if value >= 1 else "wrong", f"scored {value:g}", answer, stage="scorer", share=share)
 
     def answer(self, reply: str) -> str:
         """The answer in a reply; '' when there is none."""

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from guerdon.rewards.base import PerEpisode
+from guerdon.rewards.verify.base import Verifier
 from guerdon.rewards.verify.extract import golds, marked, plain
-from guerdon.types import Score, Verdict
+from guerdon.types import Verdict
 
 if TYPE_CHECKING:
-    from guerdon.rollouts.base import Context
-    from guerdon.types import Episode, Group
+    from guerdon.types import Episode
 
 TOLERANCE = Fraction(1, 10**6)
 """Relative tolerance where one side is a rounded decimal."""
@@ -49,36 +48,31 @@ class Number:
 
 
 @dataclass(frozen=True)
-class NumericMatch:
-    """1.0 when the last number of the reply equals the answer (`task.data["answer"]`, one or a list), else 0.0.
+class NumericMatch(Verifier):
+    """'right' when the last number of the reply equals the answer (`task.data["answer"]`, one or a list).
 
     The reply is read after its last ####, else in its last <answer>...</answer>, else in its last box, else whole;
     so is the answer, which may therefore be a worked solution ending in '#### 42'. Read are signs (a hyphen right
     after a digit, letter or bracket is a range or an operation, not a sign), thousands separators, decimals, 3e5,
     3 x 10^5, 2^10, 3/4, 2 1/2 and \\frac{3}{4}; full-width digits, Unicode minus. Units and % signs are not compared.
-    'no_answer' where there is no number to read; 'failed', without a value, where the answer itself holds none.
+    'no_answer' where there is no number to read; 'failed' where the answer itself holds none.
     """
 
     name: str = "numeric"
-    weight: float = 1.0
 
-    async def __call__(self, group: Group, context: Context) -> list[Score]:
-        return await PerEpisode(self.name, self.score, self.weight)(group, context)
-
-    def score(self, episode: Episode) -> Score:
-        verdict = self.check(episode.reply, golds(episode.task, self.name))
-        return Score(None if verdict.status == "failed" else float(verdict.status == "right"), verdict=verdict)
+    async def verify(self, episode: Episode) -> Verdict:
+        return self.check(episode.reply, golds(episode.task, self.name))
 
     def check(self, reply: str, answers: list[Any]) -> Verdict:
         wanted = [number for answer in answers if (number := read_answer(answer)) is not None]
         if not wanted:
-            return Verdict("failed", f"no number in the task's answer {answers!r}")
+            return Verdict("failed", f"no number in the task's answer {answers!r}", stage="gold")
         found = last_number(reply)
         if found is None:
-            return Verdict("no_answer", "no number in the reply")
+            return Verdict("no_answer", "no number in the reply", stage="extract")
         if any(found.equals(number) for number in wanted):
-            return Verdict("right", "equal to the answer", found.text)
-        return Verdict("wrong", f"expected {' or '.join(number.text for number in wanted)}", found.text)
+            return Verdict("right", "equal to the answer", found.text, stage="number")
+        return Verdict("wrong", f"expected {' or '.join(number.text for number in wanted)}", found.text, stage="number")
 
 
 def read_answer(answer: Any) -> Number | None:

@@ -5,41 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from guerdon.rewards.base import PerEpisode
+from guerdon.rewards.verify.base import Verifier
 from guerdon.rewards.verify.extract import golds, plain
-from guerdon.types import Score, Verdict
+from guerdon.types import Verdict
 
 if TYPE_CHECKING:
-    from guerdon.rollouts.base import Context
-    from guerdon.types import Episode, Group
+    from guerdon.types import Episode
 
 
 @dataclass(frozen=True)
-class ExactMatch:
-    """1.0 when the reply is the answer (`task.data["answer"]`, one or a list of alternatives), else 0.0.
+class ExactMatch(Verifier):
+    """'right' when the reply is the answer (`task.data["answer"]`, one or a list of alternatives).
 
     Both sides are brought to Unicode NFKC with one minus sign and stripped of surrounding white space; inner white
     space counts. Letters keep their case unless `case_sensitive` is False. An empty reply is 'no_answer'.
     """
 
     name: str = "exact"
-    weight: float = 1.0
     case_sensitive: bool = True
 
-    async def __call__(self, group: Group, context: Context) -> list[Score]:
-        return await PerEpisode(self.name, self.score, self.weight)(group, context)
-
-    def score(self, episode: Episode) -> Score:
-        verdict = self.check(episode.reply, [str(gold) for gold in golds(episode.task, self.name)])
-        return Score(float(verdict.status == "right"), verdict=verdict)
+    async def verify(self, episode: Episode) -> Verdict:
+        return self.check(episode.reply, [str(gold) for gold in golds(episode.task, self.name)])
 
     def check(self, reply: str, answers: list[str]) -> Verdict:
         found = self._normal(reply)
         if not found and "" not in map(self._normal, answers):
-            return Verdict("no_answer", "the reply is empty")
+            return Verdict("no_answer", "the reply is empty", stage="extract")
         if found in map(self._normal, answers):
-            return Verdict("right", "equal to the answer", found)
-        return Verdict("wrong", f"expected {' or '.join(map(repr, answers))}", found)
+            return Verdict("right", "equal to the answer", found, stage="text")
+        return Verdict("wrong", f"expected {' or '.join(map(repr, answers))}", found, stage="text")
 
     def _normal(self, text: str) -> str:
         text = plain(text).strip()
