@@ -89,7 +89,7 @@ def test_faults_are_told_and_do_not_move_the_step():
         sink({"event": "fault", "time": 1.0, "step": 4, "task": "a{0}", "where": "reward", "what": "[b]boom", "of": 2})
         sink({"event": "stopping", "time": 100.0, "step": 3, "signal": "SIGINT"})
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert lines[-2] == "Fault of task a{0}, one of 2 in step 4: reward: [b]boom"
+    assert lines[-2] == "Fault of task a{0} (2 samples with faults in step 4): reward: [b]boom"
     assert lines[-1].startswith("Stopping")
 
 

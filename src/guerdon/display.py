@@ -81,7 +81,7 @@ class Progress:
     @property
     def verdicts(self) -> dict[str, float]:
         """Share of each verdict in the latest batch."""
-        found = {name: value for name, value in self.latest.items() if name.startswith("verdict/")}
+        found = {name: value for name, value in self.latest.items() if name.startswith("verdict/") and value}
         return {name.rpartition("/")[2].replace("_", " "): value for name, value in found.items()}
 
     def facts(self) -> list[tuple[str, str]]:
@@ -194,7 +194,7 @@ class Lines:
 
 
 NOTES = {
-    "fault": "Fault of task {task}, one of {of} in step {step}: {where}: {what}",
+    "fault": "Fault of task {task} ({of} samples with faults in step {step}): {where}: {what}",
     "damaged": "A damaged checkpoint was put aside, to {path}: {why}",
     "stopping": "Stopping: the step in hand is finished, then all is saved. Once more to stop at once.",
 }

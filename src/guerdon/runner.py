@@ -77,9 +77,10 @@ class Runner:
             await self.save()
 
     def report_faults(self, faults: Sequence[Fault]) -> None:
-        """Log what went wrong with single tasks of a step: the first few in words, the number of all."""
+        """Log what went wrong with single tasks of a step: the first few in words, and how many samples it cost."""
+        samples = sum(fault.samples for fault in faults)
         for fault in faults[:FAULTS_SHOWN]:
-            self._log("fault", step=self.step + 1, task=fault.task, where=fault.where, what=fault.what, of=len(faults))
+            self._log("fault", step=self.step + 1, task=fault.task, where=fault.where, what=fault.what, of=samples)
 
     def _store(self, path: Path, groups: list[Group], batch: Batch | None = None) -> None:
         with checkpoint.writing(path, self.folder.checkpoints):

@@ -18,11 +18,11 @@ from guerdon.chat import Chat
 from guerdon.method import Filter
 from guerdon.metrics import Busy, Stat, Stats, Total, merge
 from guerdon.rewards.base import Reward
-from guerdon.rewards.scoring import Fault, score_group, scored
+from guerdon.rewards.scoring import OWN_FAULTS, Fault, score_group, scored
 from guerdon.rollouts.base import Context, Rollout, derive
 from guerdon.rollouts.single import single_turn
 from guerdon.samplers.base import Sampler, Sampling
-from guerdon.types import Group, Task
+from guerdon.types import STATUSES, Group, Task
 
 if TYPE_CHECKING:
     from guerdon.learner import Learner
@@ -79,6 +79,10 @@ class _Attempt:
     faults: list[Fault] = field(default_factory=list)
     stats: Stats = field(default_factory=dict)
 
+    def spoiled(self, n: int) -> int:
+        """How many of its n samples had a fault."""
+        return min(n, sum(fault.samples for fault in self.faults))
+
 
 @dataclass
 class Rollouts:
@@ -89,7 +93,7 @@ class Rollouts:
     Whoever waits, waits until all that is in flight has landed, and weights change only then: what a run learns from
     does not depend on timing, nor on where it was interrupted.
     min_group: paths that a group must still have after its filters; the estimator says how many it can compare.
-    patience: drops in a row, in batches, before `Starved`. max_fault_share: of the groups of the last batches.
+    patience: drops in a row, in batches, before `Starved`. max_fault_share: of the samples of the last 8 batches.
     """
 
     tasks: Draw
@@ -191,8 +195,8 @@ class Rollouts:
                 task.result()
                 continue
             attempt = self._inflight[task]  # nobody here did it: something in the rollout or a reward cancelled itself
-            attempt.faults = [Fault(attempt.task, "rollout", "it was cancelled from inside")]
-            attempt.stats, attempt.dropped_by = _account(attempt, [], 0), "faults"
+            attempt.faults = [Fault(attempt.task, "rollout", "it was cancelled from inside", self.n)]
+            attempt.stats, attempt.dropped_by = _account(attempt, [], 0, self.n), "faults"
         return list(self._inflight.values())
 
     async def _attempt(self, attempt: _Attempt) -> None:
@@ -202,12 +206,12 @@ class Rollouts:
         try:
             group = await (self.rollout or single_turn)(task, context)
         except Exception as error:
-            attempt.faults.append(Fault(task.id, "rollout", f"{type(error).__name__}: {error}"))
+            attempt.faults.append(Fault(task.id, "rollout", f"{type(error).__name__}: {error}", self.n))
             group = []
         if group:
             attempt.faults += await score_group(group, self.rewards, context, self._scoring)
         kept = scored(group, self.rewards)
-        attempt.stats = _account(attempt, group, len(group) - len(kept))
+        attempt.stats = _account(attempt, group, len(group) - len(kept), self.n)
         attempt.group, attempt.dropped_by = self._filter(kept, bool(attempt.faults))
 
     def _filter(self, group: Group, faulty: bool) -> tuple[Group | None, str]:
@@ -224,11 +228,12 @@ class Rollouts:
 
     def _guard(self) -> None:
         faulty = [attempt for attempt in self._recent if attempt.faults]
-        if len(faulty) >= max(4, self.batch) and len(faulty) > self.max_fault_share * len(self._recent):
+        spoiled, samples = sum(attempt.spoiled(self.n) for attempt in faulty), self.n * len(self._recent)
+        if len(faulty) >= max(4, self.batch) and spoiled > self.max_fault_share * samples:
             examples = "; ".join(str(attempt.faults[0]) for attempt in faulty[-3:])
             raise TooManyFaults(
-                f"{len(faulty)} of the last {len(self._recent)} groups had faults (limit "
-                f"{self.max_fault_share:.0%}). Latest: {examples}"
+                f"{spoiled} of the last {samples} samples had faults (limit {self.max_fault_share:.0%}). "
+                f"Latest: {examples}"
             )
         dropped = self._drops.total()
         if dropped >= self.patience * self.batch:
@@ -239,30 +244,39 @@ class Rollouts:
             )
 
 
-def _account(attempt: _Attempt, group: Group, unscored: int) -> Stats:
-    """Counts over everything that was rolled out, kept or not."""
+def _account(attempt: _Attempt, group: Group, unscored: int, n: int) -> Stats:
+    """Counts over everything that was rolled out, kept or not, and the share of each verdict."""
     judged = (e for episode in group for score in episode.scores.values() for e in score.episodes)
     return {
         "sampled/tokens": Total(sum(episode.sampled_tokens for episode in group)),
         "sampled/judge_tokens": Total(sum(episode.sampled_tokens for episode in judged)),
         "sampled/rollouts": Total(len(group)),
         "sampled/groups": Total(1),
-        "faults": Total(len(attempt.faults)),
+        "faults": Total(attempt.spoiled(n)),
         "unscored": Stat(unscored, len(group)),
+        **_verdicts(group),
     }
 
 
+def _verdicts(group: Group) -> Stats:
+    """verdict/REWARD/STATUS: the share of each status. A plain number counts as none of them, but is counted."""
+    stats: Stats = {}
+    for name in {name for episode in group for name in episode.scores}:
+        given = [episode.scores[name].verdict for episode in group if name in episode.scores]
+        counts = Counter(verdict.status for verdict in given if verdict)
+        shown = STATUSES if counts.keys() - OWN_FAULTS else OWN_FAULTS
+        stats |= {f"verdict/{name}/{status}": Stat(counts[status], len(group)) for status in shown}
+    return stats
+
+
 def describe(groups: Sequence[Group], rewards: Sequence[Reward]) -> Stats:
-    """Rewards by name, share cut off by the length limit, and the share of each verdict."""
+    """Of what is learned from: rewards by name, and the share cut off by the length limit."""
     episodes = [episode for group in groups for episode in group]
     stats: Stats = {"truncated": Stat(sum(e.stop == "length" for e in episodes), len(episodes))}
     for reward in rewards:
         given = [e.scores[reward.name] for e in episodes if reward.name in e.scores]
         totals = [score.total() for score in given if score.applies]
         stats[f"reward/{reward.name}"] = Stat(sum(totals), len(totals))
-        verdicts = Counter(score.verdict.status for score in given if score.verdict)
-        for status, number in verdicts.items():
-            stats[f"verdict/{reward.name}/{status}"] = Stat(number, len(given))
     return stats
 
 

@@ -1,6 +1,7 @@
 import asyncio
 import functools
 import math
+import os
 import sys
 import time
 
@@ -10,7 +11,8 @@ import torch
 
 from guerdon.rewards.base import PerEpisode, Reward
 from guerdon.rewards.fault import RewardFault
-from guerdon.rewards.user import dry_run, list_rewards, load_reward, wrap_reward
+from guerdon.rewards.scoring import dry_run
+from guerdon.rewards.user import list_rewards, load_reward, wrap_reward
 from guerdon.types import Score
 from tests.replies import group, scores
 
@@ -97,12 +99,7 @@ def test_columns_are_every_key_of_the_data_as_lists():
         (None, "returned None"),
         ("abc", "returned 'abc'"),
         ({0: 1.0, 1: 1.0, 2: 1.0}, "returned {"),
-        ([1.0, math.nan, 0.0], r"value 1 is nan \(float\)"),
-        ([1.0, 0.0, math.inf], "value 2 is inf"),
-        ([1.0, "0.5", 0.0], r"value 1 is '0.5' \(str\)"),
-        ([1.0, [0.5], 0.0], r"value 1 is \[0.5\]"),
         (np.array(1.0), "returned array"),
-        (torch.tensor([1.0, float("nan"), 0.0]), "value 1 is tensor"),
     ],
 )
 def test_a_broken_contract_is_a_fault_with_name_and_task(returned, message):
@@ -110,18 +107,50 @@ def test_a_broken_contract_is_a_fault_with_name_and_task(returned, message):
         scores(wrap_reward(lambda completions: returned, "mine"), group(REPLIES, task_id="row/7"))
 
 
-def test_what_a_function_raises_is_a_fault():
-    def broken(completion):
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        ([1.0, math.nan, 0.0], "value 1 is nan (float)"),
+        ([1.0, -math.inf, 0.0], "value 1 is -inf"),
+        ([1.0, "0.5", 0.0], "value 1 is '0.5' (str)"),
+        ([1.0, [0.5], 0.0], "value 1 is [0.5]"),
+        (torch.tensor([1.0, float("nan"), 0.0]), "value 1 is tensor"),
+    ],
+)
+def test_a_value_that_is_no_number_costs_its_own_completion_only(returned, message):
+    found = scores(wrap_reward(lambda completions: returned), group(REPLIES))
+    assert [score.value for score in found] == [1.0, None, 0.0]
+    assert found[1].verdict.status == "failed"
+    assert message in found[1].verdict.reason
+
+
+def broken_on_bb(completions):
+    """Raises for one completion, whichever others are asked about with it."""
+    if "bb" in completions:
+        raise KeyError("gold")
+    return [float(len(c)) for c in completions]
+
+
+def leaves_on_bb(completion):
+    return exit(0) if completion == "bb" else float(len(completion))
+
+
+@pytest.mark.parametrize(
+    ("function", "message"), [(broken_on_bb, "it raised KeyError: 'gold'"), (leaves_on_bb, "it raised SystemExit")]
+)
+def test_what_a_function_raises_costs_the_completion_it_is_about(function, message):
+    found = scores(wrap_reward(function), group(REPLIES))
+    assert [score.value for score in found] == [1.0, None, 3.0]
+    assert found[1].verdict.status == "failed"
+    assert message in found[1].verdict.reason
+
+
+def test_what_a_function_of_the_group_raises_is_a_fault_of_the_group():
+    def broken(group):
         raise KeyError("gold")
 
-    with pytest.raises(RewardFault, match="it raised KeyError: 'gold'") as caught:
+    with pytest.raises(RewardFault, match="it raised KeyError: 'gold'"):
         values(broken)
-    assert isinstance(caught.value.__cause__, KeyError)
-
-
-def test_leaving_the_program_is_a_fault_too():
-    with pytest.raises(RewardFault, match="SystemExit"):
-        values(lambda completion: exit(0))
 
 
 def test_a_column_that_is_not_there_is_named():
@@ -129,7 +158,7 @@ def test_a_column_that_is_not_there_is_named():
         values(lambda completions, gold: [0.0] * 3)
 
 
-@pytest.mark.parametrize("hang", [lambda completions: time.sleep(30), lambda group: asyncio.sleep(30)])
+@pytest.mark.parametrize("hang", [lambda completion: time.sleep(30), lambda episode: asyncio.sleep(30)])
 def test_a_hang_ends_and_the_loop_stays_awake(hang):
     async def both():
         beats = 0
@@ -142,10 +171,11 @@ def test_a_hang_ends_and_the_loop_stays_awake(hang):
 
         heart = asyncio.create_task(beat())
         try:
-            with pytest.raises(RewardFault, match=r"no answer .*expected an answer within 0.3 s"):
-                await wrap_reward(hang, timeout=0.3)(group(REPLIES), None)
+            (score,) = await wrap_reward(hang, timeout=0.3)(group(["a"]), None)
         finally:
             heart.cancel()
+        assert (score.value, score.verdict.status) == (None, "timed_out")
+        assert score.verdict.reason == "no answer within 0.3 s"
         return beats
 
     start = time.perf_counter()
@@ -220,14 +250,112 @@ def test_names_that_ship_with_the_library():
         load_reward("numerc")
 
 
+FILE = """
+import os, sys, time, signal
+import numpy as np
+from guerdon.rewards.calling import in_process
+from guerdon.types import Score, Verdict
+
+def careless(completions, answer, **columns):
+    if "crash" in completions:
+        os.kill(os.getpid(), signal.SIGKILL)
+    if "leave" in completions:
+        os._exit(0)
+    if "hang" in completions:
+        while True:
+            pass
+    if "memory" in completions:
+        return [0.0 for c in bytearray(2**36)]
+    return [float("nan") if c == "nan" else float(c == a) for c, a in zip(completions, answer)]
+
+def rich(episode):
+    return Score(0.5, parts={"a": 1.0}, spans={0: 2.0}, verdict=Verdict("wrong", "because", "x", "here", 0.25))
+
+def arrays(completions):
+    return np.arange(len(completions), dtype=np.float32)
+
+def dictionary(completions):
+    return {1: 2}
+
+def texts(completions):
+    return [0.0, "good", None]
+
+def where(completion):
+    return float(os.getpid())
+
+@in_process
+def at_home(completion):
+    return float(os.getpid())
+
+def with_context(episode, context):
+    return float(os.getpid())
+
+def loud(completion):
+    print("seen", completion)
+    return 1.0
+"""
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("rewards") / "mine.py"
+    path.write_text(FILE)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("bad", "status", "reason"),
+    [
+        ("crash", "failed", "SIGKILL"),
+        ("leave", "failed", "exit status 0"),
+        ("hang", "timed_out", "within 0.4 s"),
+        ("memory", "failed", "memory"),
+        ("nan", "failed", "value 1 is nan"),
+    ],
+)
+def test_a_file_s_function_takes_down_its_worker_and_one_score(file, bad, status, reason):
+    reward = load_reward(f"{file}:careless", timeout=0.4)
+    found = scores(reward, group(["a", bad, "c"], answer="a"))
+    assert [score.value for score in found] == [1.0, None, 0.0]
+    assert found[1].verdict.status == status
+    assert reason in found[1].verdict.reason
+
+
+def test_scores_arrays_and_none_cross_the_border(file):
+    rich = scores(load_reward(f"{file}:rich"), group(["a"]))[0]
+    assert (rich.value, rich.parts, rich.spans) == (0.5, {"a": 1.0}, {0: 2.0})
+    assert (rich.verdict.status, rich.verdict.stage, rich.verdict.share) == ("wrong", "here", 0.25)
+    assert [s.value for s in scores(load_reward(f"{file}:arrays"), group(REPLIES))] == [0.0, 1.0, 2.0]
+    odd = scores(load_reward(f"{file}:texts"), group(REPLIES))
+    assert [s.value for s in odd] == [0.0, None, None]
+    assert "value 1 is 'good' (str)" in odd[1].verdict.reason
+    assert odd[2].verdict is None
+    with pytest.raises(RewardFault, match=r"it returned \{1: 2\}"):
+        scores(load_reward(f"{file}:dictionary"), group(REPLIES))
+
+
+def test_a_file_s_function_runs_elsewhere_unless_it_must_stay(file):
+    here = float(os.getpid())
+    assert scores(load_reward(f"{file}:where"), group(["a"]))[0].value != here
+    assert scores(load_reward(f"{file}:at_home"), group(["a"]))[0].value == here
+    assert scores(load_reward(f"{file}:with_context"), group(["a"]))[0].value == here
+
+
+def test_what_a_function_prints_is_shown(file, capsys):
+    assert scores(load_reward(f"{file}:loud"), group(["a"]))[0].value == 1.0
+    assert capsys.readouterr().err == "seen a\n"
+
+
 def test_a_dry_run_holds_any_reward_to_the_contract():
     assert [s.value for s in asyncio.run(dry_run(PerEpisode("len", lambda e: len(e.reply)), group(REPLIES)))] == [
         1,
         2,
         3,
     ]
-    with pytest.raises(RewardFault, match="score 0 is not finite"):
+    with pytest.raises(RewardFault, match="not finite"):
         asyncio.run(dry_run(PerEpisode("bad", lambda episode: math.nan), group(REPLIES)))
+    with pytest.raises(RewardFault, match=r"'broken_on_bb' on task.*KeyError"):
+        asyncio.run(dry_run(wrap_reward(broken_on_bb), group(REPLIES)))
 
     class Short:
         name, weight = "short", 1.0
@@ -235,5 +363,5 @@ def test_a_dry_run_holds_any_reward_to_the_contract():
         async def __call__(self, group, context):
             return [Score(1.0)]
 
-    with pytest.raises(RewardFault, match=r"'short'.*returned 1 values"):
+    with pytest.raises(RewardFault, match=r"'short'.*1 scores for 3 episodes"):
         asyncio.run(dry_run(Short(), group(REPLIES)))

@@ -100,32 +100,36 @@ def test_where_the_answer_stands(reply, extract, answer):
     assert GymScore(dataset="chain_sum", extract=extract).answer(reply) == answer
 
 
-@pytest.mark.parametrize("returned", ["raise", float("nan"), "text"])
-def test_a_scorer_that_fails_is_a_verdict_without_a_value(monkeypatch, returned):
-    class Broken:
-        def score_answer(self, answer, entry):
-            if returned == "raise":
-                raise IndexError("deep inside")
-            return returned
+SCORERS = """
+import time
 
+def breaks(name, options, answer, entry):
+    raise IndexError("deep inside")
+
+def nan(name, options, answer, entry):
+    return float("nan")
+
+def hangs(name, options, answer, entry):
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(
+    ("scorer", "status", "reason"),
+    [
+        ("breaks", "failed", "scorer of chain_sum raised IndexError: deep inside"),
+        ("nan", "failed", "scorer of chain_sum returned nan"),
+        ("hangs", "timed_out", "scorer of chain_sum: no answer within 0.2 s"),
+    ],
+)
+def test_a_scorer_that_fails_is_a_verdict_without_a_value(monkeypatch, tmp_path, scorer, status, reason):
+    (tmp_path / "scorers.py").write_text(SCORERS)
+    monkeypatch.setattr(gym, "OFFICIAL", f"{tmp_path}/scorers.py:{scorer}")
+    monkeypatch.setattr(gym, "SCORING_SECONDS", 0.2)
     task = gym_tasks("chain_sum", heldout=1).train.task(0)
-    monkeypatch.setattr(gym, "_dataset", lambda name, options, seed: Broken())
     (score,) = scores(GymScore(dataset="chain_sum"), [episode(task, "3")])
-    assert (score.value, score.verdict.status) == (None, "failed")
-    assert "chain_sum" in score.verdict.reason
-
-
-def test_a_scorer_that_hangs_is_timed_out(monkeypatch):
-    import time
-
-    class Slow:
-        def score_answer(self, answer, entry):
-            time.sleep(5)
-
-    task = gym_tasks("chain_sum", heldout=1).train.task(0)
-    monkeypatch.setattr(gym, "_dataset", lambda name, options, seed: Slow())
-    monkeypatch.setattr(gym, "SCORING_SECONDS", 0.1)
-    assert scores(GymScore(dataset="chain_sum"), [episode(task, "3")])[0].verdict.status == "timed_out"
+    assert (score.value, score.verdict.status) == (None, status)
+    assert score.verdict.reason.startswith(reason)
 
 
 def test_an_attack_is_wrong_and_not_run(tmp_path):

@@ -1,14 +1,15 @@
 """Scoring a group: every reward asked, every answer checked, every fault recorded instead of swallowed or spread.
 
 Used by training and by evaluation alike. A reward that raises, or gives a wrong number of scores, leaves its group
-without that score; one that gives NaN, or values for spans that are not there, leaves that sample without it.
-Cancellation passes through.
+without that score; one that fails for a sample, gives NaN, or values for spans that are not there, leaves that sample
+without it. Cancellation passes through.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -16,19 +17,24 @@ from guerdon.metrics import Busy
 from guerdon.rewards.base import Reward
 from guerdon.rewards.fault import RewardFault
 from guerdon.rollouts.base import Context
-from guerdon.types import Episode, Group, Score, Verdict
+from guerdon.types import Episode, Group, Score, Status, Verdict
 
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that went wrong with one task: where, and what."""
+    """Something that went wrong with one task: where, what, and for how many of its samples."""
 
     task: str
     where: str
     what: str
+    samples: int = 1
 
     def __str__(self) -> str:
         return f"task {self.task}: {self.where}: {self.what}"
+
+
+OWN_FAULTS: tuple[Status, ...] = ("failed", "timed_out")
+"""Verdicts that, without a value, say that the reward is at fault and not the completion."""
 
 
 async def score_group(
@@ -42,17 +48,35 @@ async def score_group(
     asked = [reward for reward in rewards if any(reward.name not in episode.scores for episode in group)]
     answers = await asyncio.gather(*(_ask(reward, group, context, watch) for reward in asked))
     faults: list[Fault] = []
-    for reward, answer in zip(asked, answers, strict=True):
-        scores, fault = answer
-        faults += [fault] if fault else []
-        for episode, score in zip(group, scores, strict=True):
-            clean, why = _sound(score, episode)
-            faults += [Fault(episode.task.id, f"reward {reward.name!r}", why)] if why else []
-            episode.scores.setdefault(reward.name, clean)
+    for reward, scores in zip(asked, answers, strict=True):
+        where = f"reward {reward.name!r}"
+        for score, episode in zip(scores, group, strict=True):
+            episode.scores.setdefault(reward.name, _sound(score, episode))
+        given = [episode.scores[reward.name] for episode in group]
+        whys = Counter(why for score in given if (why := _fault(score)) is not None)
+        faults += [Fault(group[0].task.id, where, why, samples) for why, samples in whys.items()]
     return faults
 
 
-async def _ask(reward: Reward, group: Group, context: Context, busy: Busy) -> tuple[list[Score], Fault | None]:
+async def dry_run(reward: Reward, group: Group, context: Context | None = None) -> list[Score]:
+    """Score a group once before a run, and hold the reward to its contract: one finite score, or None, per episode.
+
+    RewardFault when it breaks it, if only for one episode. context: None suffices for user functions and verifiers.
+    """
+    fresh = [replace(episode, scores={}) for episode in group]
+    faults = await score_group(fresh, [reward], context)  # type: ignore[arg-type]
+    if faults:
+        raise RewardFault(reward.name, faults[0].task, faults[0].what, "a score for every sample")
+    return [episode.scores[reward.name] for episode in fresh]
+
+
+def _fault(score: Score) -> str | None:
+    """Why a reward could not score, where that is its own fault."""
+    verdict = score.verdict
+    return verdict.reason if verdict and not score.applies and verdict.status in OWN_FAULTS else None
+
+
+async def _ask(reward: Reward, group: Group, context: Context, busy: Busy) -> list[Score]:
     try:
         with busy:
             scores = list(await reward(group, context))
@@ -61,19 +85,18 @@ async def _ask(reward: Reward, group: Group, context: Context, busy: Busy) -> tu
         strange = [type(score).__name__ for score in scores if not isinstance(score, Score)]
         if strange:
             raise TypeError(f"it returned {strange[0]} values; expected a `Score` for each episode")
-        return scores, None
+        return scores
     except Exception as error:
         why = error.what if isinstance(error, RewardFault) else f"{type(error).__name__}: {error}"
-        failed = Score(verdict=Verdict("failed", why))
-        return [failed for _ in group], Fault(group[0].task.id, f"reward {reward.name!r}", why)
+        return [Score(verdict=Verdict("failed", why, stage="call")) for _ in group]
 
 
-def _sound(score: Score, episode: Episode) -> tuple[Score, str]:
-    """The score without values that cannot be used, and what was wrong with them ('' when nothing was)."""
+def _sound(score: Score, episode: Episode) -> Score:
+    """The score; without its values, and with the verdict 'failed', where they cannot be used."""
     why = _misplaced(score, episode) or _not_finite(score)
-    return (
-        (replace(score, value=None, spans={}, tokens={}, verdict=Verdict("failed", why)), why) if why else (score, "")
-    )
+    if not why:
+        return score
+    return replace(score, value=None, spans={}, tokens={}, verdict=Verdict("failed", why, stage="value"))
 
 
 def _misplaced(score: Score, episode: Episode) -> str:

@@ -13,9 +13,15 @@ for `completion` (where the prompt is called `prompt`). None means 'does not app
 
 `group` and `episode` functions get the rollout's `context` when they name it.
 
-Functions may be sync or async, instances with `__call__`, or partials. Sync ones run in a thread with a time limit;
-a thread cannot be killed, so one that hangs keeps running beside the program until it ends. An async function that
-blocks (`time.sleep` instead of `await asyncio.sleep`) blocks the whole run.
+Functions may be sync or async, instances with `__call__`, or partials. A sync function of a file runs in a pool of
+worker processes (`guerdon.pool`), one group or completion at a time in each: one that hangs is killed, one that takes
+its process down is survived, and module-level state is each worker's own. Where that does not do (a model in memory, a
+cache), `in_process` keeps it in the run's process, in a thread that has a time limit but cannot be killed. Async
+functions stay in the run's event loop; one that blocks (`time.sleep` instead of `await asyncio.sleep`) blocks the run.
+
+A completion for which a function raises, hangs, dies or gives no finite number gets no score, and a verdict that says
+why. Where a function of a whole group fails, it is asked once more for every completion alone, so that one completion
+does not cost its group the score.
 """
 
 from __future__ import annotations
@@ -25,18 +31,16 @@ import functools
 import inspect
 import math
 import numbers
-import traceback
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from guerdon.names import nearest
-from guerdon.rewards.bounded import bounded
+from guerdon.rewards.calling import Caller, CallFailed, Foreign, caller, is_async
 from guerdon.rewards.fault import RewardFault
 from guerdon.rewards.verify.number import NumericMatch
 from guerdon.rewards.verify.text import ExactMatch
-from guerdon.types import Score
+from guerdon.types import Score, Verdict
 from guerdon.userfile import load_function
 
 if TYPE_CHECKING:
@@ -68,7 +72,7 @@ def load_reward(spec: str, timeout: float = TIMEOUT, weight: float = 1.0) -> Rew
             "or name a function of a Python file as path/to/file.py:function"
         )
     function = load_function(spec)
-    return UserReward(name, function, style_of(function, spec), timeout, weight)  # type: ignore[return-value]
+    return UserReward(name, caller(function, timeout, spec), style_of(function, spec), weight)
 
 
 def list_rewards() -> dict[str, str]:
@@ -81,69 +85,61 @@ def wrap_reward(
 ) -> UserReward:
     """A reward from a function at hand; see the top of this file for what it may look like."""
     name = name or _name_of(function)
-    return UserReward(name, function, style_of(function, name), timeout, weight)
-
-
-async def dry_run(reward: Reward, group: Group, context: Context | None = None) -> list[Score]:
-    """Score a group once before a run, holding any reward to the contract: one finite `Score` per episode.
-
-    RewardFault when it breaks it. context: None suffices for user functions and the verifiers of `load_reward`.
-    """
-    scores = await reward(group, context)  # type: ignore[arg-type]
-    return _checked(reward.name, scores, group)
+    return UserReward(name, caller(function, timeout), style_of(function, name), weight)
 
 
 @dataclass(frozen=True)
 class UserReward:
-    """A user's function as a reward. RewardFault when it raises, hangs, or returns anything but what it should."""
+    """A user's function as a reward. RewardFault for the group when it breaks its contract with the whole of it: a
+    wrong number of values, a column that is not there."""
 
     name: str
-    function: Callable[..., Any]
+    call: Caller
     style: Style
-    timeout: float = TIMEOUT
     weight: float = 1.0
 
     async def __call__(self, group: Group, context: Context) -> list[Score]:
-        task_id = group[0].task.id
         if self.style == "group":
-            return _checked(self.name, await self._call(task_id, group, **self._given(task_id, context=context)), group)
+            return await self._whole(group, group, context=context)
         if self.style == "completions":
-            prompts = [episode.task.prompt for episode in group]
-            columns = self._given(task_id, prompts=prompts, **_columns(group))
-            returned = await self._call(task_id, [episode.reply for episode in group], **columns)
-            return _checked(self.name, returned, group)
-        if _is_async(self.function):
-            values = await asyncio.gather(*(self._one(episode, context) for episode in group))
-        else:
-            values = [await self._one(episode, context) for episode in group]
-        return _checked(self.name, values, group)
+            return await self._together(group)
+        if is_async(self.call.function):
+            return list(await asyncio.gather(*(self._one(episode, context) for episode in group)))
+        return [await self._one(episode, context) for episode in group]
 
-    async def _one(self, episode: Episode, context: Context) -> Any:
-        task = episode.task
-        if self.style == "episode":
-            return await self._call(task.id, episode, **self._given(task.id, context=context))
-        columns = self._given(task.id, **{"prompt": task.prompt, **task.data})
-        return await self._call(task.id, episode.reply, **columns)
-
-    async def _call(self, task_id: str, what: Any, **columns: Any) -> Any:
-        parameter = inspect.signature(self.function).parameters[self.style]
-        args = (what,) if parameter.kind is parameter.POSITIONAL_ONLY else ()
-        given = columns if args else {self.style: what, **columns}
+    async def _whole(self, group: Group, what: Any, **columns: Any) -> list[Score]:
+        """Scores of one call for the whole group."""
+        task_id = group[0].task.id
         try:
-            if _is_async(self.function):
-                return await asyncio.wait_for(self.function(*args, **given), self.timeout)
-            result = await bounded(lambda: self.function(*args, **given), self.timeout)
-            return await asyncio.wait_for(result, self.timeout) if inspect.isawaitable(result) else result
-        except TimeoutError as error:
-            expected = f"an answer within {self.timeout:g} s"
-            raise RewardFault(self.name, task_id, f"no answer ({error or 'timed out'})", expected) from error
-        except (Exception, SystemExit) as error:
-            found = f"it raised {type(error).__name__}: {error} ({_place(error)})"
-            raise RewardFault(self.name, task_id, found, "a value, or None where it does not apply") from error
+            returned = await self.call(self.style, what, self._given(task_id, **columns))
+        except CallFailed as failure:
+            raise RewardFault(self.name, task_id, failure.why, "a value, or None where it does not apply") from failure
+        return _checked(self.name, returned, group)
+
+    async def _together(self, group: Group) -> list[Score]:
+        """Scores of one call for all completions; where that fails, of a call for each of them."""
+        prompts, replies = [episode.task.prompt for episode in group], [episode.reply for episode in group]
+        columns = self._given(group[0].task.id, prompts=prompts, **_columns(group))
+        try:
+            returned = await self.call(self.style, replies, columns)
+        except CallFailed as failure:
+            if len(group) == 1:
+                return [_failed(failure)]
+            return [score for episode in group for score in await self._together([episode])]
+        return _checked(self.name, returned, group)
+
+    async def _one(self, episode: Episode, context: Context) -> Score:
+        task = episode.task
+        own = {"context": context} if self.style == "episode" else {"prompt": task.prompt, **task.data}
+        what = episode if self.style == "episode" else episode.reply
+        try:
+            return _score(await self.call(self.style, what, self._given(task.id, **own)), episode, 0)
+        except CallFailed as failure:
+            return _failed(failure)
 
     def _given(self, task_id: str, /, **columns: Any) -> dict[str, Any]:
         """The columns that the function names or, with **columns, all of them. RewardFault where one is missing."""
-        others = [one for one in inspect.signature(self.function).parameters.values() if one.name != self.style]
+        others = [one for one in inspect.signature(self.call.function).parameters.values() if one.name != self.style]
         named = [parameter for parameter in others if parameter.kind not in _VARIADIC]
         missing = [one.name for one in named if one.default is one.empty and one.name not in columns]
         if missing:
@@ -154,10 +150,8 @@ class UserReward:
         return {one.name: columns[one.name] for one in named if one.name in columns}
 
 
-def _place(error: BaseException) -> str:
-    """File and line where it was raised."""
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{Path(last.filename).name}, line {last.lineno}"
+def _failed(failure: CallFailed) -> Score:
+    return Score(verdict=Verdict(failure.status, failure.why, stage="call"))
 
 
 _VARIADIC = (inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
@@ -180,26 +174,27 @@ def style_of(function: Callable[..., Any], where: str) -> Style:
 def _checked(name: str, returned: Any, group: Sequence[Episode]) -> list[Score]:
     task_id = group[0].task.id
     expected = f"a list of {len(group)} numbers or None, one per completion"
-    if isinstance(returned, str | bytes | Mapping | Set) or not hasattr(returned, "__len__") or _is_scalar(returned):
+    if (
+        isinstance(returned, str | bytes | Mapping | Set | Score)
+        or not hasattr(returned, "__len__")
+        or _is_scalar(returned)
+    ):
         raise RewardFault(name, task_id, f"it returned {_shown(returned)}", expected)
     if len(returned) != len(group):
         raise RewardFault(name, task_id, f"it returned {len(returned)} values: {_shown(returned)}", expected)
-    return [_score(name, value, episode, i) for i, (value, episode) in enumerate(zip(returned, group, strict=True))]
+    return [_score(value, episode, i) for i, (value, episode) in enumerate(zip(returned, group, strict=True))]
 
 
-def _score(name: str, value: Any, episode: Episode, i: int) -> Score:
-    if isinstance(value, Score):
-        parts = [value.value, *value.spans.values(), *(x for array in value.tokens.values() for x in array)]
-        if all(part is None or math.isfinite(part) for part in parts):
-            return value
-        raise RewardFault(name, episode.task.id, f"score {i} is not finite: {_shown(value)}", "finite numbers")
-    if value is None:
-        return Score()
+def _score(value: Any, episode: Episode, i: int) -> Score:
+    """The value as a score; one that is no finite number is no score, and the verdict says so."""
+    if value is None or isinstance(value, Score):
+        return value or Score()
     number = value.item() if _is_scalar(value) else value
     if isinstance(number, numbers.Real) and math.isfinite(number):
         return Score(float(number))
-    found = f"value {i} is {_shown(value)} ({type(value).__name__})"
-    raise RewardFault(name, episode.task.id, found, "a finite number, or None where it does not apply")
+    kind = value.kind if isinstance(value, Foreign) else type(value).__name__
+    found = f"value {i} is {_shown(value)} ({kind}); expected a finite number, or None where it does not apply"
+    return Score(verdict=Verdict("failed", found, stage="value"))
 
 
 def _is_scalar(value: Any) -> bool:
@@ -210,12 +205,6 @@ def _is_scalar(value: Any) -> bool:
 def _columns(group: Group) -> dict[str, list[Any]]:
     keys = {key: None for episode in group for key in episode.task.data}
     return {key: [episode.task.data.get(key) for episode in group] for key in keys}
-
-
-def _is_async(function: Callable[..., Any]) -> bool:
-    while isinstance(function, functools.partial):
-        function = function.func
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
 
 
 def _name_of(function: Callable[..., Any]) -> str:

@@ -14,7 +14,8 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from guerdon.names import nearest
-from guerdon.rewards.bounded import bounded
+from guerdon.pool.outcome import Limits
+from guerdon.pool.pool import shared
 from guerdon.rewards.verify.base import Verifier
 from guerdon.rewards.verify.extract import boxed, tagged
 from guerdon.rewards.verify.number import last_number
@@ -34,6 +35,9 @@ CHUNK = 500
 
 SCORING_SECONDS = 10.0
 """After this long a scorer is given up on and the verdict is 'timed_out'."""
+
+OFFICIAL = f"{__name__}:official_score"
+"""What workers call."""
 
 GYM_WORTH = Worth(partial=True, timed_out=None)
 """The scorers give partial credit; one that takes too long is their own fault."""
@@ -94,14 +98,14 @@ class GymScore(Verifier):
         reason = refusal(self.dataset, answer)
         if reason is not None:
             return Verdict("wrong", f"not passed to the scorer: {reason}", answer, stage="guard")
-        dataset = _dataset(self.dataset, self.options, 0)
-        try:
-            value = float(await bounded(lambda: dataset.score_answer(answer, entry), SCORING_SECONDS))
-        except TimeoutError as error:
-            return Verdict("timed_out", f"scorer of {self.dataset}: {error}", answer, stage="scorer")
-        except Exception as error:
-            reason = f"scorer of {self.dataset} raised {type(error).__name__}: {error}"
-            return Verdict("failed", reason, answer, stage="scorer")
+        limits = Limits(seconds=SCORING_SECONDS)
+        outcome = await shared().run(OFFICIAL, self.dataset, self.options, answer, entry, limits=limits)
+        if outcome.status == "timed_out":
+            return Verdict("timed_out", f"scorer of {self.dataset}: {outcome.reason}", answer, stage="scorer")
+        if not outcome.ok:
+            how = "raised " if outcome.status == "raised" else ""
+            return Verdict("failed", f"scorer of {self.dataset} {how}{outcome.reason}", answer, stage="scorer")
+        value = float(outcome.value)
         if not math.isfinite(value):
             return Verdict("failed", f"scorer of {self.dataset} returned {value}", answer, stage="scorer")
         share = min(1.0, max(0.0, value))
@@ -117,6 +121,11 @@ class GymScore(Verifier):
             return reply.strip()
         number = last_number(reply)
         return "" if number is None else number.text.replace(",", "").lstrip("+")
+
+
+def official_score(name: str, options: tuple[tuple[str, Any], ...], answer: str, entry: Any) -> float:
+    """What the data set's own scorer says; called in a worker, since some scorers can be made to compute for ever."""
+    return float(_dataset(name, options, 0).score_answer(answer, entry))
 
 
 @dataclass(frozen=True)
