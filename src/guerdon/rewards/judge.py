@@ -1,15 +1,15 @@
-"""A judge: another voice (or the policy's own) that reads a completion and says what it is worth.
+"""A judge that can learn: it speaks as a role of the run, and its generations travel with the score.
 
-Its generations travel with the score, so that a judge which is itself a trainable role learns from them.
+What it is asked and how it is read are functions of its user. For judges that only judge, see `judged`.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from guerdon.judges.base import together
 from guerdon.rollouts.base import Context
 from guerdon.rollouts.single import episode_of
 from guerdon.types import Episode, Group, Score, Span, Task, Verdict
@@ -40,7 +40,7 @@ class Judge:
     weight: float = 1.0
 
     async def __call__(self, group: Group, context: Context) -> list[Score]:
-        return list(await asyncio.gather(*(self._judge(e, context, i) for i, e in enumerate(group))))
+        return await together([self._judge(episode, context, i) for i, episode in enumerate(group)])
 
     async def _judge(self, episode: Episode, context: Context, number: int) -> Score:
         task = Task(f"{episode.task.id}/{self.name}/{number}", self.ask(episode))
@@ -54,6 +54,7 @@ class Judge:
         trained = tuple(self._earn(one, episode, value) for one, value in zip(said, values, strict=True))
         own = tuple(one for one in trained if one is not None)
         if not readable:
+            # It is learning to answer: what it cannot say yet is no fault of the run, and still no zero.
             return Score(verdict=Verdict("cannot_tell", f"none of {self.votes} votes could be read"), episodes=own)
         return Score(sum(readable) / len(readable), parts={"votes": float(len(readable))}, episodes=own)
 
