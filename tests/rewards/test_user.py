@@ -12,7 +12,7 @@ import torch
 from guerdon.rewards.base import PerEpisode, Reward
 from guerdon.rewards.fault import RewardFault
 from guerdon.rewards.scoring import dry_run
-from guerdon.rewards.user import list_rewards, load_reward, wrap_reward
+from guerdon.rewards.user import user_reward, wrap_reward
 from guerdon.types import Score
 from tests.replies import group, scores
 
@@ -208,7 +208,7 @@ def test_async_functions_of_one_completion_run_side_by_side():
 def test_a_function_from_a_file(tmp_path):
     file = tmp_path / "mine.py"
     file.write_text("def length(completions, **columns):\n    return [len(c) for c in completions]\n")
-    reward = load_reward(f"{file}:length", weight=0.5)
+    reward = user_reward(f"{file}:length", weight=0.5)
     assert isinstance(reward, Reward)
     assert (reward.name, reward.weight) == ("length", 0.5)
     assert [score.value for score in scores(reward, group(REPLIES))] == [1, 2, 3]
@@ -218,7 +218,7 @@ def test_a_file_may_import_the_modules_beside_it(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.path", sys.path.copy())
     (tmp_path / "beside_the_reward.py").write_text("WORTH = 0.5\n")
     (tmp_path / "mine.py").write_text("from beside_the_reward import WORTH\ndef f(completion): return WORTH\n")
-    assert scores(load_reward(f"{tmp_path}/mine.py:f"), group(["x"]))[0].value == 0.5
+    assert scores(user_reward(f"{tmp_path}/mine.py:f"), group(["x"]))[0].value == 0.5
 
 
 @pytest.mark.parametrize(
@@ -239,15 +239,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path, text, name, message):
     if text is not None:
         file.write_text(text)
     with pytest.raises((ValueError, FileNotFoundError), match=message):
-        load_reward(f"{file}:{name}")
-
-
-def test_names_that_ship_with_the_library():
-    assert set(list_rewards()) == {"exact", "numeric"}
-    assert scores(load_reward("numeric", weight=2.0), group(["it is 4"], answer="4"))[0].value == 1.0
-    assert load_reward("numeric", weight=2.0).weight == 2.0
-    with pytest.raises(ValueError, match="no reward 'numerc'; did you mean 'numeric'"):
-        load_reward("numerc")
+        user_reward(f"{file}:{name}")
 
 
 FILE = """
@@ -314,7 +306,7 @@ def file(tmp_path_factory):
     ],
 )
 def test_a_file_s_function_takes_down_its_worker_and_one_score(file, bad, status, reason):
-    reward = load_reward(f"{file}:careless", timeout=0.4)
+    reward = user_reward(f"{file}:careless", timeout=0.4)
     found = scores(reward, group(["a", bad, "c"], answer="a"))
     assert [score.value for score in found] == [1.0, None, 0.0]
     assert found[1].verdict.status == status
@@ -322,27 +314,27 @@ def test_a_file_s_function_takes_down_its_worker_and_one_score(file, bad, status
 
 
 def test_scores_arrays_and_none_cross_the_border(file):
-    rich = scores(load_reward(f"{file}:rich"), group(["a"]))[0]
+    rich = scores(user_reward(f"{file}:rich"), group(["a"]))[0]
     assert (rich.value, rich.parts, rich.spans) == (0.5, {"a": 1.0}, {0: 2.0})
     assert (rich.verdict.status, rich.verdict.stage, rich.verdict.share) == ("wrong", "here", 0.25)
-    assert [s.value for s in scores(load_reward(f"{file}:arrays"), group(REPLIES))] == [0.0, 1.0, 2.0]
-    odd = scores(load_reward(f"{file}:texts"), group(REPLIES))
+    assert [s.value for s in scores(user_reward(f"{file}:arrays"), group(REPLIES))] == [0.0, 1.0, 2.0]
+    odd = scores(user_reward(f"{file}:texts"), group(REPLIES))
     assert [s.value for s in odd] == [0.0, None, None]
     assert "value 1 is 'good' (str)" in odd[1].verdict.reason
     assert odd[2].verdict is None
     with pytest.raises(RewardFault, match=r"it returned \{1: 2\}"):
-        scores(load_reward(f"{file}:dictionary"), group(REPLIES))
+        scores(user_reward(f"{file}:dictionary"), group(REPLIES))
 
 
 def test_a_file_s_function_runs_elsewhere_unless_it_must_stay(file):
     here = float(os.getpid())
-    assert scores(load_reward(f"{file}:where"), group(["a"]))[0].value != here
-    assert scores(load_reward(f"{file}:at_home"), group(["a"]))[0].value == here
-    assert scores(load_reward(f"{file}:with_context"), group(["a"]))[0].value == here
+    assert scores(user_reward(f"{file}:where"), group(["a"]))[0].value != here
+    assert scores(user_reward(f"{file}:at_home"), group(["a"]))[0].value == here
+    assert scores(user_reward(f"{file}:with_context"), group(["a"]))[0].value == here
 
 
 def test_what_a_function_prints_is_shown(file, capsys):
-    assert scores(load_reward(f"{file}:loud"), group(["a"]))[0].value == 1.0
+    assert scores(user_reward(f"{file}:loud"), group(["a"]))[0].value == 1.0
     assert capsys.readouterr().err == "seen a\n"
 
 

@@ -29,7 +29,7 @@ def methods() -> dict[str, Any]:
 
 def tasks() -> dict[str, Any]:
     """Print the task sets, and return them."""
-    from guerdon.rewards.user import list_rewards
+    from guerdon.rewards.load import list_rewards
     from guerdon.tasks.spec import list_tasks
 
     found, rewards = list_tasks(), list_rewards()

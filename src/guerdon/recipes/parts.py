@@ -15,7 +15,7 @@ def task_set(options: Options) -> TaskSet:
 
 def scored_tasks(tasks: str, reward: str | None) -> TaskSet:
     """A task set by its spec, scored by its own reward unless another is named."""
-    from guerdon.rewards.user import load_reward
+    from guerdon.rewards.load import load_reward
     from guerdon.tasks.spec import load_tasks
 
     found = load_tasks(tasks)

@@ -19,6 +19,9 @@ from guerdon.types import Score, Verdict
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+TIMEOUT = 10.0
+"""Seconds a user's function may take for one call."""
+
 _MARK = "guerdon_in_process"
 
 

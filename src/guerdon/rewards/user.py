@@ -1,4 +1,4 @@
-"""Rewards that users write as plain Python functions, and the reward names that ship with the library.
+"""Rewards that users write as plain Python functions.
 
 The name of a parameter, wherever it stands, decides what a function is given:
 
@@ -35,49 +35,26 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from guerdon.names import nearest
-from guerdon.rewards.calling import Caller, CallFailed, Foreign, caller, is_async
+from guerdon.rewards.calling import TIMEOUT, Caller, CallFailed, Foreign, caller, is_async
 from guerdon.rewards.fault import RewardFault
-from guerdon.rewards.verify.number import NumericMatch
-from guerdon.rewards.verify.text import ExactMatch
 from guerdon.types import Score, Verdict
 from guerdon.userfile import load_function
 
 if TYPE_CHECKING:
-    from guerdon.rewards.base import Reward
     from guerdon.rollouts.base import Context
     from guerdon.types import Episode, Group
 
 Style = Literal["completions", "completion", "episode", "group"]
 STYLES: tuple[Style, ...] = ("completions", "completion", "episode", "group")
 
-BUILTIN: Mapping[str, Callable[..., Reward]] = {"exact": ExactMatch, "numeric": NumericMatch}  # type: ignore[dict-item]
 
-TIMEOUT = 10.0
-"""Seconds a user's function may take for one call."""
+def user_reward(place: str, timeout: float = TIMEOUT, weight: float = 1.0) -> UserReward:
+    """A reward from a user's file, 'path/to/file.py:function'. timeout: seconds per call of the function.
 
-
-def load_reward(spec: str, timeout: float = TIMEOUT, weight: float = 1.0) -> Reward:
-    """A reward by name ('exact', 'numeric') or from a user's file ('path/to/file.py:function').
-
-    timeout: seconds per call of the user's function. ValueError for an unknown name, a missing or broken file, a
-    missing or unfit function.
+    ValueError for a missing or broken file, a missing or unfit function.
     """
-    if spec in BUILTIN:
-        return BUILTIN[spec](weight=weight)
-    path, _, name = spec.rpartition(":")
-    if not path.endswith(".py"):
-        raise ValueError(
-            f"there is no reward {spec!r}{nearest(spec, BUILTIN)}; "
-            "or name a function of a Python file as path/to/file.py:function"
-        )
-    function = load_function(spec)
-    return UserReward(name, caller(function, timeout, spec), style_of(function, spec), weight)
-
-
-def list_rewards() -> dict[str, str]:
-    """Reward names that `load_reward` accepts beside files, with the first line of what they do."""
-    return {name: (inspect.getdoc(make) or "").splitlines()[0] for name, make in BUILTIN.items()}
+    function = load_function(place)
+    return UserReward(place.rpartition(":")[2], caller(function, timeout, place), style_of(function, place), weight)
 
 
 def wrap_reward(

@@ -18,10 +18,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter
 from typing import Any
-from urllib.parse import unquote
 
 from guerdon.names import nearest
-from guerdon.rewards.user import load_reward
+from guerdon.rewards.load import load_reward
+from guerdon.specs import split_spec
 from guerdon.tasks.base import Tasks, TaskSet
 from guerdon.tasks.builtin import STRINGS, arithmetic, strings
 from guerdon.tasks.files import EXTENSIONS, FOLDER_MARKS
@@ -66,20 +66,12 @@ def list_tasks() -> dict[str, str]:
 
 def parse(spec: str) -> tuple[str, dict[str, Any]]:
     """A spec as its name and options. ValueError for an option without '=' or given twice."""
-    name, _, query = spec.partition("?")
-    options: dict[str, Any] = {}
-    for part in filter(None, query.split("&")):
-        key, equals, value = part.partition("=")
-        if not equals or not key:
-            raise ValueError(f"task spec {spec!r}: found {part!r}; expected key=value, joined by '&'")
-        if key in options:
-            raise ValueError(f"task spec {spec!r}: {key!r} is given twice")
-        text = unquote(value)
-        keep = key in TEXT and not (key == "heldout" and name.startswith("rg:"))
-        options[key] = text if keep else _value(text)
-    if not name:
-        raise ValueError(f"task spec {spec!r} has no name before its options")
-    return name, options
+    name, texts = split_spec(spec, "task")
+    return name, {key: text if _stays_text(key, name) else _value(text) for key, text in texts.items()}
+
+
+def _stays_text(key: str, name: str) -> bool:
+    return key in TEXT and not (key == "heldout" and name.startswith("rg:"))
 
 
 @dataclass(frozen=True)

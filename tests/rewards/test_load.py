@@ -1,0 +1,47 @@
+"""Rewards by name: the settings a line of text can give, what a run says about all, and clear refusals."""
+
+import pytest
+
+from guerdon.rewards.load import Grading, list_rewards, load_reward, load_rewards
+from guerdon.rewards.worth import Worth
+from tests.replies import group, scores
+
+
+def test_names_that_ship_with_the_library():
+    assert {"exact", "numeric"} <= set(list_rewards())
+    assert all(list_rewards().values())
+    assert scores(load_reward("numeric", weight=2.0), group(["it is 4"], answer="4"))[0].value == 1.0
+    assert load_reward("numeric", weight=2.0).weight == 2.0
+
+
+def test_settings_are_read_by_their_type():
+    reward = load_reward("exact?case_sensitive=no&name=loose&worth=wrong=-1,no_answer=none")
+    assert reward.name == "loose"
+    assert [s.value for s in scores(reward, group(["A", "b", ""], answer="a"))] == [1.0, -1.0, None]
+
+
+def test_what_a_run_says_goes_for_every_verifier(tmp_path):
+    (tmp_path / "r.py").write_text("def f(completion): return 1.0")
+    line = f"numeric?worth=right=2,0.5*exact,{tmp_path}/r.py:f"
+    numeric, exact, mine = load_rewards(line, Grading(timeout=3.0, worth="wrong=-1"))
+    assert (numeric.worth, exact.worth) == (Worth(right=2.0, wrong=-1.0), Worth(wrong=-1.0))
+    assert (numeric.weight, exact.weight, mine.weight) == (1.0, 0.5, 1.0)
+    assert mine.call.timeout == 3.0
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("numerc", "no reward 'numerc'; did you mean 'numeric'"),
+        ("exact?case_sensitiv=no", "no setting 'case_sensitiv'; did you mean 'case_sensitive'"),
+        ("exact?case_sensitive=maybe", "'maybe'; expected true or false"),
+        ("exact?worth=wron=1", "no verdict 'wron'"),
+        ("exact?case_sensitive", "expected key=value"),
+        ("?a=b", "no name"),
+        ("missing.py:f", "missing.py does not exist"),
+        ("judge:nothing", "no judge reward"),
+    ],
+)
+def test_what_cannot_be_loaded_is_said(spec, message):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        load_reward(spec)
