@@ -33,7 +33,8 @@ NOT_NUMBERS = items(
     § \frac{1}{0} § \frac{x}{0} § \frac{0}{0} § \log 0 § \ln(-\infty) § \log_1 5 § \log_0 0 § 0^{-1}
     § \tan\frac{\pi}{2} § 1e400 § -1e400 § \frac{1}{\infty} § \sqrt{\infty} § \arcsin\infty § \frac{1}{x-x}
     § \frac{x-x}{x-x} § \ln(x-x) § 1e-400 § 1e999999999 § 1e-999999999 § 10^{-400} § 2^{-10^{10}} § 3^{-71}
-    § \frac{x}{x-x} § \sqrt{-1}^{0.5} § \ln(\ln(0.5)) § 0^{x} § 0^{0^{0}}"""
+    § \frac{x}{x-x} § \ln(-1-x^2) § \arcsin(2+x^2) § \sqrt{-1-x^2} § \sqrt{-1-x^2}=\sqrt{-1-y^2} § \sqrt{-1}^{0.5}
+    § \ln(\ln(0.5)) § 0^{x} § 0^{0^{0}}"""
 )
 EVERYTHING = [
     *items(
@@ -74,12 +75,13 @@ HEDGES = [
         § \text{{between }} {0} \text{{ and }} {1} § {0}\text{{ maybe }}{1} § {0} \quad {1} § {0} \\ {1} § {0} {1}
         § {0} \text{{ }} {1} § {0} \vee {1} § \{{{0},{1}\}} § \{{{0}, \ldots\}} § {0} \cdot x § {0} + x - y
         § x^{{{0}}} § \frac{{{0}}}{{{1}}} § \sqrt{{{0}}} § -({0}) § ({0})^2+1 § {0}!+1 § \binom{{{0}}}{{2}}
-        § {0} \%\% § {0}x^0+y § {0}+0\cdot\infty § {0}+\frac{{0}}{{0}} § {0}\cdot\frac{{x}}{{x-x}} § {0}^{{1/0}}
-        § {0} + \text{{something}} § {0} \approx {1} § {0}\text{{ or }}\text{{none}}
-        § {0} \text{{ if }} x>0 \text{{, else }} {1} § \begin{{cases}} {0} \\ {1} \end{{cases}} § \min({0},-10000)
-        § {0} \mid {1} § {0} \cap {1} § {0} \setminus {1} § {0}\text{{, }}{1} § {0} \text{{ through }} {1}
-        § {0} \text{{ to }} {1} § {0}-{1} § {0}–{1} § {0}~{1} § {0} & {1} § {0} vs {1} § {0}\text{{ oder }}{1}
-        § {0} ou {1}"""
+        § {0} \%\% § {0}x^0+y § {0}+0\cdot\infty § {0} \text{{ or forty-three}} § \text{{at least }} {0}
+        § {0} \text{{ or fewer}} § {0} \text{{ million}} § \text{{negative }} {0} § {0} \text{{ and a half}}
+        § {0}+\frac{{0}}{{0}} § {0}\cdot\frac{{x}}{{x-x}} § {0}^{{1/0}} § {0} + \text{{something}}
+        § {0} \approx {1} § {0}\text{{ or }}\text{{none}} § {0} \text{{ if }} x>0 \text{{, else }} {1}
+        § \begin{{cases}} {0} \\ {1} \end{{cases}} § \min({0},-10000) § {0} \mid {1} § {0} \cap {1}
+        § {0} \setminus {1} § {0}\text{{, }}{1} § {0} \text{{ through }} {1} § {0} \text{{ to }} {1} § {0}-{1}
+        § {0}–{1} § {0}~{1} § {0} & {1} § {0} vs {1} § {0}\text{{ oder }}{1} § {0} ou {1}"""
     ),
     *("{0}\n{1}", "{0}\n\n{1}", "{0}\t{1}"),
 ]
