@@ -70,12 +70,20 @@ def test_whole_conversations_may_be_compared():
     ("row", "read", "said"),
     [
         ("{not json", demonstration, "rows.jsonl, row 2"),
-        ({"prompt": "1"}, demonstration, "rows.jsonl, row 2: columns are ['prompt']; expected 'prompt' and"),
-        ({"prompt": 3, "completion": "x"}, demonstration, "row 2: expected text"),
-        ({"prompt": "1", "chosen": "2"}, preference, "expected 'prompt', 'chosen' and 'rejected'"),
+        (
+            {"prompt": "1"},
+            demonstration,
+            "rows.jsonl, row 2: no value under 'completion', it has ['prompt']; expected 'prompt' and",
+        ),
+        ({"prompt": 3, "completion": "x"}, demonstration, "row 2: 'prompt' is a int; expected text"),
+        ({"prompt": "1", "chosen": "2"}, preference, "no value under 'rejected', it has ['chosen', 'prompt']"),
         ({"prompt": "1", "chosen": "2", "rejected": "2"}, preference, "are the same"),
         ({"chosen": "2", "rejected": "3"}, preference, "there is no 'prompt'"),
-        ({"prompt": "1", "chosen": "2", "rejected": "3", "margin": "big"}, preference, "row 2: could not convert"),
+        (
+            {"prompt": "1", "chosen": "2", "rejected": "3", "margin": "big"},
+            preference,
+            "row 2: the margin is 'big'; expected a number",
+        ),
     ],
 )
 def test_an_unfit_row_is_named(tmp_path: Path, row: object, read, said: str):

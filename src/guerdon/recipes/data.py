@@ -6,66 +6,103 @@ Tokens that are to be trained on are 'sampled' spans whose log-probabilities are
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from guerdon.tasks.files import read_rows
-from guerdon.types import Episode, Group, Pair, Span, Task
+from guerdon.data.layouts import DEMONSTRATIONS, FIELDS, PREFERENCES
+from guerdon.data.row import Row
+from guerdon.data.table import Table, stored, table_of, usable
+from guerdon.names import nearest
+from guerdon.tasks.files import BadRow, Columns, Numbered
+from guerdon.tasks.spec import parse
+from guerdon.types import Episode, Group, Message, Pair, Span, Task
 
 if TYPE_CHECKING:
     from guerdon.chat import Chat
+    from guerdon.types import IntArray
 
-Row = Mapping[str, Any]
-Read = Callable[[Row, "Chat", str], Group]
-"""(row, chat, name of the row) -> the group it stands for. ValueError says what is wrong with the row."""
+OPTIONS = ("on_bad_rows", "rows", "layout")
+"""What may stand after a file's name beside the names of columns: `pairs.jsonl?on_bad_rows=skip&rows=:1000`."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What is learned from a row. layouts: those it understands; make: (row, chat, name of the row) -> its group."""
+
+    layouts: tuple[str, ...]
+    make: Callable[[Row, Chat, str], Group]
+
+    def __call__(self, row: Columns, chat: Chat, name: str) -> Group:
+        """The group that one stored row stands for. ValueError says what is wrong with it."""
+        (read,) = usable(table_of([Numbered(1, row)], name, self.layouts), "error")
+        return self.make(read, chat, name)
 
 
 def groups(file: str, read: Read, chat: Chat) -> list[Group]:
-    """A group per row of a .jsonl, .json, .csv or .parquet file. BadRow names the file and the row that is unfit."""
-    path = Path(file).expanduser()
-    found = []
-    for one in read_rows(path):
-        if one.fault is not None:
-            raise one.fault
-        try:
-            found.append(read(one.row, chat, f"{path.name}/{one.number}"))
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{path}, row {one.number}: {error}") from error
+    """A group per row of `file[?option=value&...]`, a .jsonl, .json, .csv or .parquet file.
+
+    Options: `on_bad_rows`, `rows` and `layout`, and columns by field, such as `completion=answer`. BadRow names the
+    file and the row that is unfit, unless bad rows are to be skipped: then a warning says how many were.
+    """
+    name, options, columns = read_options(file)
+    on_bad_rows, path = options.get("on_bad_rows", "error"), Path(name).expanduser()
+    table = table_of(stored(name, options.get("rows")), str(path), read.layouts, columns, options.get("layout"))
+    found, rendered = rendering(table, read, chat)
+    usable(rendered, on_bad_rows)
     return found
 
 
-def demonstration(row: Row, chat: Chat, name: str) -> Group:
-    """Columns prompt and completion: the completion is learned. Column messages: every assistant message is."""
-    if row.get("messages"):
-        return [_episode(name, list(row["messages"]), chat, last=False)]
-    if row.get("prompt") is None or row.get("completion") is None:
-        raise ValueError(f"columns are {sorted(row)}; expected 'prompt' and 'completion', or 'messages'")
-    return [_episode(name, _dialogue(row["prompt"], row["completion"], chat), chat)]
+def rendering(table: Table, read: Read, chat: Chat) -> tuple[list[Group], Table]:
+    """The group of each row that can be rendered, and the table with those that cannot among its bad rows."""
+    name, found, rows, bad = Path(table.where).name, [], [], list(table.bad)
+    for row in table.rows:
+        try:
+            found.append(read.make(row, chat, f"{name}/{row.number}"))
+            rows.append(row)
+        except (ValueError, TypeError) as error:
+            bad.append(BadRow(table.where, row.number, str(error)))
+    return found, replace(table, rows=rows, bad=sorted(bad, key=lambda fault: fault.row))
 
 
-def preference(row: Row, chat: Chat, name: str) -> Group:
-    """Columns chosen and rejected with the prompt they answer, or whole conversations that differ in the last reply."""
-    if row.get("chosen") is None or row.get("rejected") is None:
-        raise ValueError(f"columns are {sorted(row)}; expected 'prompt', 'chosen' and 'rejected'")
+def read_options(file: str) -> tuple[str, dict[str, Any], dict[str, str]]:
+    """(name, options, columns by field) of `file[?option=value&...]`. ValueError for what is neither."""
+    name, given = parse(file)
+    for key in given:
+        if key not in (*OPTIONS, *FIELDS):
+            raise ValueError(f"{name} has no option {key!r}{nearest(key, [*OPTIONS, *FIELDS])}")
+    options = {key: value for key, value in given.items() if key in OPTIONS}
+    return name, options, {key: str(value) for key, value in given.items() if key in FIELDS}
+
+
+def _demonstration(row: Row, chat: Chat, name: str) -> Group:
+    if row.text is not None:
+        return [_text(name, row.text, chat)]
+    if row.messages is not None:
+        return [_episode(name, row.messages, chat, last=False)]
+    return [_episode(name, _dialogue(row.prompt, row.completion, chat), chat)]
+
+
+def _preference(row: Row, chat: Chat, name: str) -> Group:
     chosen, rejected = (
-        _episode(name, _dialogue(row.get("prompt"), row[side], chat), chat) for side in ("chosen", "rejected")
+        _episode(name, _dialogue(row.prompt, reply, chat), chat) for reply in (row.chosen, row.rejected)
     )
-    if row["chosen"] == row["rejected"]:
-        raise ValueError("chosen and rejected are the same; expected two different replies")
-    margin = row.get("margin")
-    return Pair(chosen, rejected, 1.0 if margin is None else float(margin)).group()
+    return Pair(chosen, rejected, 1.0 if row.margin is None else row.margin).group()
 
 
-def _dialogue(prompt: Any, reply: Any, chat: Chat) -> list[Mapping[str, Any]]:
+demonstration = Read(DEMONSTRATIONS, _demonstration)
+"""The completion is learned; of a conversation every reply of the assistant; of a text all of it."""
+
+preference = Read(PREFERENCES, _preference)
+"""The better and the worse reply to a prompt, or whole conversations that differ in the last reply."""
+
+
+def _dialogue(prompt: Any, reply: Any, chat: Chat) -> list[Message]:
     before = [] if prompt is None else chat.messages(prompt)
-    if isinstance(reply, str):
-        if not before:
-            raise ValueError("there is no 'prompt', and the reply is text; expected a prompt or a list of messages")
-        return [*before, {"role": "assistant", "content": reply}]
-    return [*before, *chat.messages(reply)]
+    return [*before, *([{"role": "assistant", "content": reply}] if isinstance(reply, str) else reply)]
 
 
 def _episode(name: str, messages: Sequence[Mapping[str, Any]], chat: Chat, last: bool = True) -> Episode:
@@ -74,8 +111,20 @@ def _episode(name: str, messages: Sequence[Mapping[str, Any]], chat: Chat, last:
     edges = [0, *(np.flatnonzero(np.diff(owner)) + 1).tolist(), len(ids)]
     spans: list[Span] = []
     for start, end in pairwise(edges):
-        learned = bool(owner[start])
-        logprobs = np.zeros(end - start, np.float32) if learned else None
-        message = {"role": "assistant", "content": chat.decode(ids[start:end])} if learned else None
-        spans.append(Span(ids[start:end], logprobs, parent=len(spans) - 1, message=message))
+        spans.append(_span(ids[start:end], bool(owner[start]), len(spans) - 1, chat))
     return Episode(Task(name, list(messages[:-1])), spans)
+
+
+def _text(name: str, text: str, chat: Chat) -> Episode:
+    """Begin token or, where there is none, the first token given, since nothing stands before it; the rest learned."""
+    ids = chat.encode(text)
+    if chat.begin is not None and ids[:1].tolist() != [chat.begin]:
+        ids = np.insert(ids, 0, chat.begin)
+    if ids[-1] != chat.end:
+        ids = np.append(ids, chat.end)
+    return Episode(Task(name, ""), [_span(ids[:1], False, -1, chat), _span(ids[1:], True, 0, chat)])
+
+
+def _span(ids: IntArray, learned: bool, parent: int, chat: Chat) -> Span:
+    message = {"role": "assistant", "content": chat.decode(ids)} if learned else None
+    return Span(ids, np.zeros(len(ids), np.float32) if learned else None, parent=parent, message=message)

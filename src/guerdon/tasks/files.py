@@ -10,16 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Row = Mapping[str, Any]
+Columns = Mapping[str, Any]
+"""What one row holds, by column."""
+
 EXTENSIONS = (".jsonl", ".json", ".csv", ".parquet")
 FOLDER_MARKS = ("dataset_info.json", "dataset_dict.json", "state.json")
 
 
 class BadRow(ValueError):
-    """A row that cannot be used: names the file, the row, what was found and what was expected."""
+    """A row that cannot be used: names the file, the row, what was found, and what was expected if that adds to it."""
 
-    def __init__(self, where: str, row: int, found: str, expected: str) -> None:
-        super().__init__(f"{where}, row {row}: {found}; expected {expected}")
+    def __init__(self, where: str, row: int, found: str, expected: str = "") -> None:
+        super().__init__(f"{where}, row {row}: {found}" + (f"; expected {expected}" if expected else ""))
         self.where, self.row, self.found, self.expected = where, row, found, expected
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -31,7 +33,7 @@ class Numbered:
     """One stored row. number: from 1; for JSON lines, the line in the file. fault: why it could not be read."""
 
     number: int
-    row: Row
+    row: Columns
     fault: BadRow | None = None
 
 
@@ -69,6 +71,22 @@ def read_hub(name: str, split: str | None) -> list[Numbered]:
     except (OSError, ValueError) as error:
         raise ValueError(f"data set {path!r} (config {config}, split {split}) cannot be loaded: {error}") from error
     return _not_empty([Numbered(i, dict(row)) for i, row in enumerate(rows, 1)], f"hub:{name} split {split}")
+
+
+def sliced(rows: list[Numbered], part: str | None, where: str) -> list[Numbered]:
+    """The rows that 'first:last' names, as Python slices: '-100:' the last 100, ':50' the first 50; None: all.
+
+    Numbers of rows stay those of the file. ValueError when it is no slice, or leaves nothing.
+    """
+    if part is None:
+        return rows
+    found = re.fullmatch(r"(-?\d+)?:(-?\d+)?", str(part).strip())
+    if found is None:
+        raise ValueError(f"{where}: rows is {part!r}; expected first:last, such as '-100:' for the last 100")
+    left = rows[slice(*(None if edge is None else int(edge) for edge in found.groups()))]
+    if not left:
+        raise ValueError(f"{where}: rows {part} leaves none of its {len(rows)} rows")
+    return left
 
 
 def split_hub_name(name: str) -> tuple[str, str | None, str | None]:
