@@ -11,24 +11,8 @@ from guerdon.rewards.form import MatchesPattern, TagFormat, ThinkFormat
 from guerdon.rewards.worth import Worth
 from guerdon.types import Episode, Span, Task
 from tests.replies import group, scores
+from tests.rewards.turns import CLOSING, OPENING, episode
 from tests.test_chat import CHATML, tokenizer
-
-OPENING = CHATML.replace("assistant\n{% endif %}", "assistant\n<think>\n{% endif %}")
-"""Starts every reply inside <think>."""
-CLOSING = CHATML.replace("assistant\n{% endif %}", "assistant\n<think>\n\n</think>\n\n{% endif %}")
-"""Starts every reply after reasoning that is switched off."""
-
-
-def episode(chat, reply, prompt="q", prefix="", stop="stop", versions=1):
-    """An episode with real tokens: prompt, forced prefix, the reply (in `versions` spans) and its end token."""
-    spans = [Span(chat.prompt(prompt))]
-    if prefix:
-        spans.append(Span(chat.encode(prefix), parent=0))
-    ids = np.append(chat.encode(reply), chat.turn_end)
-    for part in np.array_split(ids, versions):
-        spans.append(Span(part, -np.ones(len(part)), parent=len(spans) - 1))
-    spans[-1].message = {"role": "assistant", "content": prefix + reply}
-    return Episode(Task("t", prompt), spans, stop=stop)
 
 
 def verdict(reward, chat, *args, **kwargs):
@@ -98,14 +82,14 @@ def test_think_format_where_the_template_closes_the_block_too(reply, found):
 
 @pytest.mark.parametrize("question", ["begin with <think>", "write <think></think>", "use </think>", "<think>"])
 def test_a_question_about_tags_opens_none(question):
-    assert status(ThinkFormat(), PLAIN, "<think>a</think>b", prompt=question) == "right"
-    assert status(ThinkFormat(), PLAIN, "a</think>b", prompt=question) == "wrong"
+    assert status(ThinkFormat(), PLAIN, "<think>a</think>b", task=Task("t", question)) == "right"
+    assert status(ThinkFormat(), PLAIN, "a</think>b", task=Task("t", question)) == "wrong"
 
 
 def test_a_plain_prompt_opens_what_it_ends_with_and_closes_nothing():
     chat = Chat(tokenizer())
-    assert status(ThinkFormat(), chat, "a</think>b", prompt="User: q\nAssistant: <think>\n") == "right"
-    assert status(ThinkFormat(), chat, "<think>a</think>b", prompt="reason in <think></think>") == "right"
+    assert status(ThinkFormat(), chat, "a</think>b", task=Task("t", "User: q\nAssistant: <think>\n")) == "right"
+    assert status(ThinkFormat(), chat, "<think>a</think>b", task=Task("t", "reason in <think></think>")) == "right"
 
 
 def test_a_forced_prefix_is_a_part_of_the_reply():

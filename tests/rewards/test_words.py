@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from guerdon.rewards.words import after_thought, count_phrase, paragraphs, pieces, sentences, words
+from guerdon.rewards.words import count_phrase, paragraphs, pieces, sentences, words
 
 
 @pytest.mark.parametrize(
@@ -82,21 +82,6 @@ def test_paragraphs_are_divided_by_blank_lines():
 )
 def test_phrases_are_whole_words(phrase, text, count):
     assert count_phrase(phrase, text) == count
-
-
-@pytest.mark.parametrize(
-    ("reply", "rest"),
-    [
-        ("plain", "plain"),
-        ("<think>a, b</think>\nc", "\nc"),
-        ("thought</think>c", "c"),
-        ("<think>never closed", ""),
-        ("x</think>y</think>z", "z"),
-        ("the tag <think> is a tag", "the tag <think> is a tag"),
-    ],
-)
-def test_after_thought(reply, rest):
-    assert after_thought(reply) == rest
 
 
 @settings(max_examples=50, deadline=None)

@@ -12,25 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from guerdon.rewards.worth import WORTH, Worth
-from guerdon.types import Episode, IntArray, Score, Span, Verdict
+from guerdon.rewards.written import Written, marks, written_in
+from guerdon.types import Episode, Score, Verdict
 
 if TYPE_CHECKING:
-    from guerdon.chat import Chat
     from guerdon.rollouts.base import Context
     from guerdon.types import Group
 
 STAGE = "format"
-
-
-@dataclass(frozen=True)
-class Written:
-    """The last reply of an episode. given: its start, written by the prompt or a forced prefix; said: the policy's."""
-
-    given: str
-    said: str
 
 
 class Form(ABC):
@@ -128,60 +118,8 @@ class MatchesPattern(Form):
         return Verdict("right", "the pattern is there", found.group())
 
 
-def written_in(episode: Episode, chat: Chat | None, tags: Sequence[str] = ()) -> Written:
-    """The last reply as text, with special tokens left out that are none of the tags, and what was given of it.
-
-    Without a chat nothing can be decoded: the reply's message then stands for it, and nothing counts as given.
-    """
-    if chat is None:
-        return Written("", episode.reply)
-    said, before = _last_reply(episode.spans)
-    keep = [mark for tag in tags for mark in _marks(tag)]
-    forced = next((i for i, span in enumerate(before) if i and span.message is None), len(before))
-    opened = _opened(_text(chat, before[:forced], keep), tags, chat.templated)
-    return Written(opened + _text(chat, before[forced:], keep), _text(chat, said, keep))
-
-
-def _last_reply(spans: Sequence[Span]) -> tuple[list[Span], list[Span]]:
-    """(the sampled spans of the last reply, the spans right before them that were not sampled), each in order."""
-    at = next((i for i in reversed(range(len(spans))) if spans[i].sampled), -1)
-    runs: tuple[list[Span], list[Span]] = ([], [])
-    for run, sampled in zip(runs, (True, False), strict=True):
-        while at >= 0 and spans[at].sampled is sampled:
-            run.insert(0, spans[at])
-            at = spans[at].parent
-    return runs
-
-
-def _text(chat: Chat, spans: Sequence[Span], keep: Sequence[str]) -> str:
-    ids: IntArray = np.concatenate([span.tokens for span in spans]) if spans else np.empty(0, dtype=np.int64)
-    text = chat.decode_all(ids)
-    added = {str(token) for token in chat.tokenizer.added_tokens_decoder.values() if token.special}
-    for token in sorted({*added, *chat.tokenizer.all_special_tokens} - set(keep), key=len, reverse=True):
-        text = text.replace(token, "")
-    return text
-
-
-def _opened(prompt: str, tags: Sequence[str], templated: bool) -> str:
-    """The tag that the end of a prompt opens, or the whole block that a template writes at its end; '' if neither.
-
-    Text without a template may end with words about tags, so that a closed block is not taken for a part of the reply.
-    """
-    end = prompt.rstrip()
-    for tag in tags:
-        opening, closing = _marks(tag)
-        start = end.rfind(opening)
-        if start >= 0 and (end.endswith(opening) or (templated and end.endswith(closing))):
-            return prompt[start:]
-    return ""
-
-
-def _marks(tag: str) -> tuple[str, str]:
-    return f"<{tag}>", f"</{tag}>"
-
-
 def _judged(written: Written, tags: Sequence[str], answer_follows: bool) -> Verdict:
-    wanted = [mark for tag in tags for mark in _marks(tag)]
+    wanted = [mark for tag in tags for mark in marks(tag)]
     mark = re.compile("|".join(map(re.escape, wanted)))
     text = written.given + written.said
     found, parts = mark.findall(text), mark.split(text)

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from guerdon.names import nearest
 from guerdon.rewards.verify.extract import golds, marked
-from guerdon.rewards.words import after_thought, pieces
+from guerdon.rewards.words import pieces
+from guerdon.rewards.written import after_thought, reply_of
 from guerdon.types import Score, Verdict
 
 if TYPE_CHECKING:
@@ -44,11 +45,11 @@ class Overlap(ABC):
         """In [0, 1]; 1 for equal texts."""
 
     async def __call__(self, group: Group, context: Context) -> list[Score]:
-        return await asyncio.to_thread(lambda: [self._score(episode) for episode in group])
+        return await asyncio.to_thread(lambda: [self._score(episode, context) for episode in group])
 
-    def _score(self, episode: Episode) -> Score:
+    def _score(self, episode: Episode, context: Context) -> Score:
         references = [str(gold).strip() for gold in golds(episode.task, self.name)]
-        reply = after_thought(episode.reply).strip()
+        reply = after_thought(reply_of(episode, context)).strip()
         if not reply:
             verdict = Verdict("no_answer", "the reply is empty", stage="extract")
             return Score(1.0) if "" in references else Score(0.0, verdict=verdict)

@@ -35,14 +35,6 @@ def pieces(text: str) -> list[str]:
     return _patterns()[1].findall(text)
 
 
-def after_thought(reply: str) -> str:
-    """What stands after the reasoning: after the last </think>; all of it without one; '' in an unfinished <think>."""
-    _, closed, rest = reply.rpartition("</think>")
-    if not closed and reply.lstrip().startswith("<think>"):
-        return ""
-    return rest
-
-
 def spelled(text: str) -> str:
     """Text as keywords are compared: Unicode NFKC, caseless, one apostrophe and one hyphen, nothing invisible."""
     return _INVISIBLE.sub("", plain(text).translate(_APOSTROPHES)).casefold()

@@ -1,6 +1,10 @@
 """Every kind of constraint on texts that follow it, that break it, and that try to get around it."""
 
+import inspect
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from guerdon.rewards.verify.constraints import KINDS, ConstraintError, constraint
 from guerdon.rewards.verify.constraints.counts import compare
@@ -191,6 +195,7 @@ TABLE = {
                 "Write a poem, please. !!",
             ],
         ),
+        ({"prompt_to_repeat": "Write a poem"}, ["write a poem: roses"], ["write a poems", "write a poem..."]),
     ],
     "startend:end_checker": [
         (
@@ -310,6 +315,8 @@ def test_constraints_that_are_not_known_are_named(kind, kwargs, message):
         ("number_words", {"num_words": True}, "number of words is True"),
         ("number_words", {"num_words": float("inf")}, "number of words is inf"),
         ("letter_frequency", {"letter": "ab", "let_frequency": 1}, "letter is 'ab'"),
+        ("number_words", {"num_words": 3, "relation": ["at least"]}, "no relation"),
+        ("frequency", {"keyword": ["a", "b"], "frequency": 1}, "expected one text"),
         ("existence", {"keywords": []}, r"keywords is \[\]"),
         ("existence", {"keywords": ["a", " "]}, "none of them blank"),
         ("response_language", {"language": "german"}, "no language 'german'"),
@@ -330,3 +337,17 @@ def test_no_text_makes_a_constraint_hang(piece):
     for kind, rows in TABLE.items():
         if kind not in ("language:response_language", "change_case:english_capital", "change_case:english_lowercase"):
             constraint(kind, rows[0][0]).broken(text)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    kind=st.sampled_from(sorted(set(KINDS) - {"language:response_language"})), text=st.text(max_size=30), data=st.data()
+)
+def test_any_arguments_give_a_reason_or_a_constraint_error(kind, text, data):
+    value = st.one_of(st.none(), st.integers(-2, 5), st.text(max_size=4), st.lists(st.text(max_size=3)), st.floats())
+    names = list(inspect.signature(KINDS[kind]).parameters)[1:]
+    try:
+        why = constraint(kind, {name: data.draw(value) for name in names}).broken(text)
+    except ConstraintError:
+        return
+    assert isinstance(why, str)

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from guerdon.rewards.fault import RewardFault
 from guerdon.rewards.verify.base import Verifier
 from guerdon.rewards.verify.constraints import Constraint, ConstraintError, constraint
-from guerdon.rewards.words import after_thought
-from guerdon.types import Verdict
+from guerdon.rewards.written import after_thought, reply_of
+from guerdon.types import Score, Verdict
 
 if TYPE_CHECKING:
-    from guerdon.types import Episode
+    from guerdon.rollouts.base import Context
+    from guerdon.types import Episode, Group, Task
 
 STAGE = "instructions"
 
@@ -35,10 +36,15 @@ class Instructions(Verifier):
     name: str = "instructions"
     loose: bool = False
 
+    async def __call__(self, group: Group, context: Context) -> list[Score]:
+        return [self.worth.score(self._check(episode.task, reply_of(episode, context))) for episode in group]
+
     async def verify(self, episode: Episode) -> Verdict:
-        task = episode.task
+        return self._check(episode.task, episode.reply)
+
+    def _check(self, task: Task, reply: str) -> Verdict:
         try:
-            return check_instructions(constraints_of(task.data), episode.reply, self.loose)
+            return check_instructions(constraints_of(task.data), reply, self.loose)
         except ConstraintError as error:
             expected = "'constraints', a list of {'kind': ...}, or 'instruction_id_list' and 'kwargs' as in IFEval"
             raise RewardFault(self.name, task.id, str(error), expected) from error

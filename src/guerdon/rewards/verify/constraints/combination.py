@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from guerdon.rewards.verify.constraints.counts import Check, texts
-from guerdon.rewards.words import spelled, words
+from guerdon.rewards.verify.constraints.counts import Check, one_text
+from guerdon.rewards.words import phrase_pattern, spelled, words
 
 _SIX_STARS = re.compile(r"(?<!\*)\*{6}(?!\*)")
 
@@ -24,11 +24,12 @@ def two_responses(text: str) -> str:
 
 def repeat_prompt(text: str, prompt_to_repeat: str) -> str:
     """The text starts with the prompt, caseless and whatever white space divides its words, and goes on after it."""
-    (prompt,) = texts(prompt_to_repeat, "prompt_to_repeat")
+    prompt = one_text(prompt_to_repeat, "prompt_to_repeat")
     wanted, found = (" ".join(spelled(part).split()) for part in (prompt, text))
-    if not found.startswith(wanted):
+    repeated = phrase_pattern(wanted).match(found)
+    if repeated is None:
         return "does not start with the prompt"
-    return "" if words(found[len(wanted) :]) else "nothing after the repeated prompt"
+    return "" if words(found[repeated.end() :]) else "nothing after the repeated prompt"
 
 
 KINDS: Mapping[str, Check] = {

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.rewards.verify.constraints.counts import Check, compare, texts
+from guerdon.rewards.verify.constraints.counts import Check, compare, one_text
 from guerdon.rewards.words import words
 
 _BRACKETS = re.compile(r"\[([^\[\]\n]*)\](?!\()")
@@ -18,7 +18,11 @@ def number_placeholders(text: str, num_placeholders: Any, relation: str = "at le
 
     The same placeholder counts as often as it stands there.
     """
-    found = [inside for inside in _BRACKETS.findall(text) if any(map(str.isalpha, inside)) and inside.strip() != "x"]
+    found = [
+        inside
+        for inside in _BRACKETS.findall(text)
+        if any(map(str.isalpha, inside)) and inside.strip() not in ("x", "X")
+    ]
     return compare(len(found), num_placeholders, relation, "placeholders")
 
 
@@ -27,7 +31,7 @@ def postscript(text: str, postscript_marker: str = "P.S.") -> str:
 
     Caseless. In initials (P.S., P.P.S) a space after a point, and no point after the last, are the same.
     """
-    (marker,) = texts(postscript_marker, "postscript_marker")
+    marker = one_text(postscript_marker, "postscript_marker")
     found = _marker(marker.strip()).search(text)
     if not found:
         return f"no postscript that starts with {marker}"

@@ -36,7 +36,7 @@ def compare(found: int, wanted: Any, relation: str, what: str) -> str:
     relation: at least, at most, less than, more than, exactly, or around: within 10 % rounded down, and never less than
     1 (around 20 means 18 to 22; around 5 means 4 to 6). ConstraintError for any other, or for no whole number.
     """
-    if relation not in _RELATIONS:
+    if not isinstance(relation, str) or relation not in _RELATIONS:
         raise ConstraintError(f"there is no relation {relation!r}{nearest(str(relation), _RELATIONS)}")
     number = whole(wanted, what)
     return "" if _RELATIONS[relation](found, number) else f"{found} {what}, expected {relation} {number}"
@@ -59,3 +59,11 @@ def texts(value: Any, what: str) -> list[str]:
     if not listed or not all(isinstance(text, str) and text.strip() for text in listed):
         raise ConstraintError(f"{what} is {value!r}; expected a text or a list of texts, none of them blank")
     return listed
+
+
+def one_text(value: Any, what: str) -> str:
+    """The one text that a constraint states, not blank."""
+    listed = texts(value, what)
+    if len(listed) > 1:
+        raise ConstraintError(f"{what} is {value!r}; expected one text")
+    return listed[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from guerdon.rewards.verify.constraints.counts import Check, texts
+from guerdon.rewards.verify.constraints.counts import Check, one_text
 from guerdon.rewards.words import phrase_pattern, spelled, words
 
 _QUOTES = {'"': '"', "\u201c": "\u201d", "\u201e": "\u201c\u201d", "\u00ab": "\u00bb", "\uff02": "\uff02"}
@@ -12,7 +12,7 @@ _QUOTES = {'"': '"', "\u201c": "\u201d", "\u201e": "\u201c\u201d", "\u00ab": "\u
 
 def end_checker(text: str, end_phrase: str) -> str:
     """The text ends with the phrase, caseless, as whole words; only punctuation (a quote, a point) may follow it."""
-    (phrase,) = texts(end_phrase, "end_phrase")
+    phrase = one_text(end_phrase, "end_phrase")
     said = spelled(text)
     ends = [match.end() for match in phrase_pattern(phrase.strip().strip('"')).finditer(said)]
     return "" if ends and not words(said[ends[-1] :]) else f"does not end with {phrase!r}"

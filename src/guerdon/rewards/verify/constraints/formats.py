@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.rewards.verify.constraints.counts import Check, compare, texts
+from guerdon.rewards.verify.constraints.counts import Check, compare, one_text, texts
 from guerdon.rewards.words import phrase_pattern, spelled, words
 
 YES_NO_MAYBE = ("My answer is yes.", "My answer is no.", "My answer is maybe.")
@@ -53,12 +53,12 @@ def multiple_sections(text: str, section_spliter: str, num_sections: Any, relati
 
     Markdown before it (##, **) is left out, numbers are counted once, and a section without a word counts for none.
     """
-    (splitter,) = texts(section_spliter, "section_spliter")
-    heading = re.compile(rf"^[ \t#*_>]*{re.escape(splitter.strip())}[ \t]*(\d{{1,6}})(?!\w)", re.MULTILINE)
+    splitter = one_text(section_spliter, "section_spliter").strip()
+    heading = re.compile(rf"^[ \t#*_>]*{re.escape(splitter)}[ \t]*(\d{{1,6}})(?!\w)", re.MULTILINE)
     heads = list(heading.finditer(text))
     ends = [*(head.start() for head in heads[1:]), len(text)]
     full = {int(head.group(1)) for head, end in zip(heads, ends, strict=False) if words(text[head.end() : end])}
-    return compare(len(full), num_sections, relation, f"sections marked {splitter.strip()!r}")
+    return compare(len(full), num_sections, relation, f"sections marked {splitter!r}")
 
 
 def json_format(text: str) -> str:

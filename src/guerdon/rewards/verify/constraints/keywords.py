@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.rewards.verify.constraints.counts import Check, ConstraintError, compare, texts
+from guerdon.rewards.verify.constraints.counts import Check, ConstraintError, compare, one_text, texts
 from guerdon.rewards.words import count_phrase
 
 
@@ -23,7 +23,7 @@ def forbidden_words(text: str, forbidden_words: Any) -> str:
 
 def frequency(text: str, keyword: str, frequency: Any, relation: str = "at least") -> str:
     """How often a keyword stands in the text, as whole words and caseless."""
-    (word,) = texts(keyword, "keyword")
+    word = one_text(keyword, "keyword")
     return compare(count_phrase(word, text), frequency, relation, f"times {word!r}")
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from guerdon.rewards.verify.constraints.counts import Check, ConstraintError, compare, texts, whole
+from guerdon.rewards.verify.constraints.counts import Check, ConstraintError, compare, one_text, whole
 from guerdon.rewards.words import paragraphs, sentences, spelled, words
 
 _DIVIDER = re.compile(r"(?<!\S)\*\*\*(?!\S)")
@@ -38,7 +38,7 @@ def nth_paragraph_first_word(text: str, num_paragraphs: Any, nth_paragraph: Any,
     broken = compare(len(found), num_paragraphs, "exactly", "paragraphs")
     if broken:
         return broken
-    wanted = words(spelled(texts(first_word, "first_word")[0]))
+    wanted = words(spelled(one_text(first_word, "first_word")))
     start = words(spelled(found[nth - 1]))[: len(wanted)]
     return "" if start == wanted else f"paragraph {nth} starts with {' '.join(start)!r}, expected {first_word!r}"
 
