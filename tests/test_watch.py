@@ -194,6 +194,23 @@ def test_a_reward_that_never_applies_is_called_absent():
     assert [(alarm.kind, alarm.evidence["episodes"]) for alarm in found] == [("absent", 40)]
 
 
+@pytest.mark.parametrize(
+    ("before", "then", "weight", "alarmed"),
+    [
+        ([0.0, 1.0], 1.0, 1.0, False),  # learned
+        ([0.0, 1.0], 0.0, 1.0, True),  # lost, or broken
+        ([0.0, 1.0], 0.0, -1.0, False),  # a penalty that is avoided
+        ([0.0, 1.0], 1.0, -1.0, True),
+        ([0.0, 0.0], 0.0, 1.0, True),  # never worked
+        ([0.0, 1.0], 0.5, 1.0, True),
+    ],
+)
+def test_a_reward_that_came_to_stay_at_its_best_is_learned_and_not_broken(before, then, weight, alarmed):
+    stream = [*constant(before, 25), *((step, *rest) for step, *rest in constant([then, then], 25))]
+    found = alarms(stream, {"a": weight, "b": 1.0}, Limits(may_be_constant=("b",)))
+    assert [alarm.about for alarm in found if alarm.kind == "constant"] == ["a"] * alarmed
+
+
 def test_watched_rewards_and_those_that_may_be_constant_are_left_alone():
     assert alarms(constant([0.0, 0.0]), {"a": 0.0}) == []
     assert alarms(constant([0.0, 0.0]), {"a": 1.0}, Limits(may_be_constant=("a",))) == []

@@ -16,6 +16,7 @@ import numpy as np
 
 from guerdon.advantages.group import TOLERANCE
 from guerdon.evaluation.intervals import wilson
+from guerdon.types import EMPTY
 
 Kind = Literal[
     "absent", "constant", "dominant", "length", "diverging", "failed", "unscored", "truncated", "no_signal", "jump"
@@ -45,7 +46,7 @@ class Limits:
     dominant: share of the variance of returns within groups that one reward may make up while others count.
     scale: how many times wider than any other the values of the first reward may spread while it dominates.
     correlation: rank correlation of reward and length within groups, either sign; `correlation_floor` must lie outside
-    its 99% interval.
+    its 99.9% interval.
     trend: observations of `watch_metric` that are looked at together; certain: standard deviations of Kendall's
     statistic by which it must have fallen (and the return risen by at least 2).
     failed: share of verdicts in which the verifier itself failed, and of completions without any score.
@@ -130,12 +131,17 @@ class Finding:
     evidence: Mapping[str, float]
 
 
-def check(records: Sequence[Record], points: Sequence[Point], limits: Limits) -> Iterator[Finding]:
-    """Everything there is to say about the last `window` records and the last `trend` points, oldest first."""
+def check(
+    records: Sequence[Record], points: Sequence[Point], limits: Limits, reached: Mapping[str, float] = EMPTY
+) -> Iterator[Finding]:
+    """Everything there is to say about the last `window` records and the last `trend` points, oldest first.
+
+    reached: the best value that the run has seen of each reward whose values have varied in it.
+    """
     if len(records) >= max(2, limits.window // 2):
         names = list(records[-1]["rewards"])
         for name in names:
-            yield from _constant(records, name, limits)
+            yield from _constant(records, name, limits, reached.get(name))
             yield from _length(records, name, limits)
         yield from _dominant(records, names, limits)
         yield from _shares(records, limits)
@@ -143,7 +149,8 @@ def check(records: Sequence[Record], points: Sequence[Point], limits: Limits) ->
     yield from _diverging(points, limits)
 
 
-def _constant(records: Sequence[Record], name: str, limits: Limits) -> Iterator[Finding]:
+def _constant(records: Sequence[Record], name: str, limits: Limits, best: float | None) -> Iterator[Finding]:
+    """A reward that has varied and now always has its best value is learned, not broken."""
     if len(records) < limits.window:
         return
     seen = [one for record in records if (one := record["rewards"].get(name))]
@@ -162,20 +169,21 @@ def _constant(records: Sequence[Record], name: str, limits: Limits) -> Iterator[
     if not given or name in limits.may_be_constant:
         return
     low, high = min(one["low"] for one in given), max(one["high"] for one in given)
-    varied = sum(not _same(one["low"], one["high"]) for one in given) / len(given)
+    varied = sum(not same(one["low"], one["high"]) for one in given) / len(given)
     yield Finding(
         "constant",
         name,
-        seen=_same(low, high),
+        seen=same(low, high) and (best is None or not same(min(low, best), max(high, best))),
         clear=varied >= 0.25,
         sentence=f"reward {name!r} was {low:.4g} in all {number} scores of the last {len(records)} steps, so nothing "
-        "can be learned from it; look whether it reads the replies as they are, or whether its tasks are all solved "
-        "or all too hard",
+        "can be learned from it; look whether it reads the replies as they are, or whether its tasks are all too easy "
+        "or too hard",
         evidence={"value": low, "scores": number, "steps": len(records)},
     )
 
 
-def _same(low: float, high: float) -> bool:
+def same(low: float, high: float) -> bool:
+    """Whether two values differ by no more than rounding."""
     return high - low <= TOLERANCE * max(1.0, abs(low), abs(high))
 
 
@@ -209,10 +217,10 @@ def _length(records: Sequence[Record], name: str, limits: Limits) -> Iterator[Fi
     seen = [one for record in records if (one := record["rewards"].get(name))]
     xx, xy, yy = (sum(one[key] for one in seen) for key in ("xx", "xy", "yy"))  # type: ignore[literal-required]
     free = sum(one["free"] for one in seen)
-    if name in limits.may_follow_length or free < 4 or not (xx > 0 and yy > 0):
+    if name in limits.may_follow_length or free < 30 or not (xx > 0 and yy > 0):
         return
     r = xy / math.sqrt(xx * yy)
-    half = 2.576 / math.sqrt(free - 2)  # Fisher's z, 99%, one mean fitted per group
+    half = 3.291 / math.sqrt(free - 2)  # Fisher's z, 99.9%, one mean fitted per group
     z = math.atanh(max(-0.999999, min(0.999999, r)))
     low, high = math.tanh(z - half), math.tanh(z + half)
     near = max(low, -high, 0.0)
@@ -222,7 +230,7 @@ def _length(records: Sequence[Record], name: str, limits: Limits) -> Iterator[Fi
         seen=abs(r) > limits.correlation and near > limits.correlation_floor,
         clear=abs(r) < limits.correlation - 0.1,
         sentence=f"reward {name!r} goes with {'more' if r > 0 else 'fewer'} tokens: rank correlation {r:.2f} "
-        f"(99% interval {low:.2f} to {high:.2f}) within groups, so at equal difficulty, over the last {len(records)} "
+        f"(99.9% interval {low:.2f} to {high:.2f}) within groups, so at equal difficulty, over the last {len(records)} "
         f"steps; read some of the {'longest' if r > 0 else 'shortest'} completions with a high reward",
         evidence={"correlation": r, "low": low, "high": high, "free": free, "steps": len(records)},
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from guerdon.alarms import Alarm, Finding, Limits, Point, Record, Seen, check
+from guerdon.alarms import Alarm, Finding, Limits, Point, Record, Seen, check, same
 from guerdon.types import Group, Score
 
 
@@ -27,6 +27,7 @@ class Watch:
         self._records: list[Record] = []
         self._points: list[Point] = []
         self._since = (0.0, 0)
+        self._spans: dict[str, list[float]] = {}
         self._active: set[tuple[str, str]] = set()
 
     def see(self, step: int, groups: Sequence[Group], metrics: Mapping[str, float]) -> list[Alarm]:
@@ -39,7 +40,7 @@ class Watch:
         self._records = [*self._records, record][-self.limits.window :]
         fresh = self._follow(record, metrics)
         points = self._points if fresh else []  # a trend says nothing new until there is a new point
-        return list(self._begun(check(self._records, points, self.limits), step))
+        return list(self._begun(check(self._records, points, self.limits, self._reached(record)), step))
 
     def state(self) -> dict[str, Any]:
         """What a checkpoint needs: numbers, text, lists and dicts."""
@@ -47,6 +48,7 @@ class Watch:
             "records": list(self._records),
             "points": [list(point) for point in self._points],
             "since": list(self._since),
+            "spans": {name: list(span) for name, span in self._spans.items()},
             "active": sorted(list(key) for key in self._active),
         }
 
@@ -55,7 +57,17 @@ class Watch:
         self._records = list(state["records"])[-self.limits.window :]
         self._points = [tuple(point) for point in state["points"]][-self.limits.trend :]
         self._since = tuple(state["since"])
+        self._spans = {name: list(span) for name, span in state["spans"].items()}
         self._active = {tuple(key) for key in state["active"]}
+
+    def _reached(self, record: Record) -> dict[str, float]:
+        """The best value so far of each reward whose values have varied in this run."""
+        for name, seen in record["rewards"].items():
+            if seen["n"]:
+                low, high = self._spans.get(name, [seen["low"], seen["high"]])
+                self._spans[name] = [min(low, seen["low"]), max(high, seen["high"])]
+        varied = {name: span for name, span in self._spans.items() if name in self.weights and not same(*span)}
+        return {name: high if self.weights[name] > 0 else low for name, (low, high) in varied.items()}
 
     def _follow(self, record: Record, metrics: Mapping[str, float]) -> bool:
         """Note the return, and the watched metric where this step measured it; whether it did."""
