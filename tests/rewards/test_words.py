@@ -48,6 +48,7 @@ def test_pieces_join_nothing():
         ("One sentence\nover two lines.", 1),
         ("我喜欢猫。你呢？好！", 3),
         ("यह एक वाक्य है। यह दूसरा है।", 2),
+        ("On Jan. 5 we met. It was in Jan. Then he came.", 3),
         ("It was I. Then he came.", 2),
         ("(He left.) She stayed.", 2),
         ("... !!! ???", 0),

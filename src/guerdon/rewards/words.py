@@ -73,7 +73,9 @@ _OPENERS = re.compile(r"[\s\"'\u201c\u2018\u00ab(\[*_]*+")
 _TITLES = {"mr", "mrs", "ms", "dr", "prof", "st", "mt", "gen", "sen", "rep", "gov", "capt", "lt", "col"}
 _LEADING = {*_TITLES, "vs", "cf", "approx", "e.g", "i.e"}
 """Abbreviations that never stand last in a sentence."""
-_NUMBERED = {"no", "nos", "fig", "figs", "vol", "p", "pp", "ch", "art", "sec", "eq"}
+_MONTHS = {"jan", "feb", "mar", "apr", "jun", "jul", "aug", "sep", "sept", "oct", "nov", "dec"}
+_NUMBERED = {*_MONTHS, "no", "nos", "fig", "figs", "vol", "p", "pp", "ch", "art", "sec", "eq"}
+"""Abbreviations before a digit."""
 _MAY_END = {"etc", "inc", "ltd", "co", "corp", "jr", "sr", "a.m", "p.m", "u.s", "u.k"}
 
 
@@ -83,8 +85,8 @@ def sentences(text: str) -> list[str]:
     '.', '!' and '?' (and their likes in other scripts, and ellipses) end one when white space or the end of the text
     follows, closing quotes and brackets in between. A paragraph, a list item and a heading end where they end; words
     after the last mark are a sentence too. No end is a point in a number (3.14) or a name (example.com), after a title,
-    an initial or e.g. (Dr., J., vs.), after 'No.' before a digit; nor an ellipsis, a quoted mark ("Stop!" he said), or
-    the point of etc., a.m., U.S., Inc. before a small letter.
+    an initial or e.g. (Dr., J., vs.), after 'No.' or 'Jan.' before a digit; nor an ellipsis, a quoted mark ("Stop!" he
+    said), or the point of etc., a.m., U.S., Inc. before a small letter.
     """
     return [part for block in _blocks(text) for part in _cut(block) if words(part)]
 

@@ -3,6 +3,7 @@
 import json
 import random
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -156,3 +157,13 @@ def test_a_missing_language_detector_is_said(monkeypatch):
     with pytest.raises(ImportError, match=r"pip install 'guerdon\[text\]'"):
         check_instructions([{"kind": "response_language", "language": "en"}], "hello")
     assert check_instructions([{"kind": "english_lowercase"}], "hello").status == "right"
+
+
+def test_languages_are_loaded_once_however_many_ask_at_once(monkeypatch):
+    from langdetect import detector_factory
+
+    monkeypatch.setattr(detector_factory, "_factory", None)
+    wanted = [{"kind": "response_language", "language": "en"}]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: check_instructions(wanted, "this is written in plain english words"), range(4)))
+    assert {verdict.status for verdict in found} == {"right"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,7 +38,9 @@ class Instructions(Verifier):
     loose: bool = False
 
     async def __call__(self, group: Group, context: Context) -> list[Score]:
-        return [self.worth.score(self._check(episode.task, reply_of(episode, context))) for episode in group]
+        replies = [(episode.task, reply_of(episode, context)) for episode in group]
+        verdicts = await asyncio.to_thread(lambda: [self._check(task, reply) for task, reply in replies])
+        return [self.worth.score(verdict) for verdict in verdicts]
 
     async def verify(self, episode: Episode) -> Verdict:
         return self._check(episode.task, episode.reply)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,18 +37,17 @@ def english(text: str) -> str:
 
 def detect(text: str) -> str | None:
     """The code of the most probable language; None without letters. The same text always gets the same answer."""
-    from langdetect.lang_detect_exception import LangDetectException
-
+    langdetect = _langdetect()
     try:
-        return str(_langdetect().detect(text))
-    except LangDetectException:  # its only reason here: no features in the text
+        return str(langdetect.detect(text))
+    except langdetect.LangDetectException as error:
+        if error.code != langdetect.lang_detect_exception.ErrorCode.CantDetectError:
+            raise
         return None
 
 
 def _languages() -> set[str]:
-    factory = _langdetect().detector_factory
-    factory.init_factory()
-    codes = set(factory._factory.get_lang_list())
+    codes = set(_langdetect().detector_factory._factory.get_lang_list())
     return codes | {code.split("-")[0] for code in codes}
 
 
@@ -57,7 +57,12 @@ def _langdetect() -> Any:
     except ImportError as error:
         raise ImportError("telling languages needs the package langdetect: pip install 'guerdon[text]'") from error
     langdetect.DetectorFactory.seed = 0
+    with _LOADING:  # a second thread would find the languages half loaded
+        langdetect.detector_factory.init_factory()
     return langdetect
+
+
+_LOADING = threading.Lock()
 
 
 KINDS: Mapping[str, Check] = {"language:response_language": response_language}
