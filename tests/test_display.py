@@ -17,6 +17,7 @@ from guerdon.display import (
     show_progress,
     sparkline,
     summary_table,
+    watched,
 )
 
 INTERVAL = {"mean": 0.25, "low": 0.125, "high": 0.5, "n": 8}
@@ -156,10 +157,19 @@ def test_the_summary_and_what_next():
         "steps": 7,
         "tokens": {"sampled": 1234567, "trained": 5},
         "peak_memory_mb": 321.0,
+        "rewards": {"math": {"right": 0.25, "wrong": 0.75, "failed": 0.0}, "mine": {"failed": 0.0}},
+        "faults": {"samples": 30, "share": 0.012, "examples": ["reward 'mine': it raised ValueError"]},
+        "alarms": ["step 20: reward 'mine' was 0 in all 99 scores"],
     }
     text = drawn(summary_table(summary, {"mean": 0.65, "low": 0.6, "high": 0.7, "n": 8}))
     for said in ("0.900", "0.650 (0.600 to 0.700)", "1,234,567 sampled", "1:01 for 7 steps"):
         assert said in text
+    assert "verdicts of math in training  right 25.0%, wrong 75.0%" in text
+    assert "mine" not in text
+    assert watched(summary) == [
+        "30 completions (1.2%) got no score because of faults, such as: reward 'mine': it raised ValueError",
+        "Look at this, step 20: reward 'mine' was 0 in all 99 scores.",
+    ]
     commands = [command for command, _ in next_steps("'a b'", "1+1; rm")]
     assert commands[0] == "guerdon sample 'a b' '1+1; rm'"
     assert len(commands) == 3

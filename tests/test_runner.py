@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from guerdon import checkpoint, lock, parts, runner
+from guerdon import checkpoint, lock, parts, runner, summary
 from guerdon.checkpoint import Damaged, Unwritable
 from guerdon.engines.base import NotFinite
 from guerdon.learner import GapTooLarge, Learner
@@ -22,6 +22,7 @@ from guerdon.methods.grpo import grpo
 from guerdon.methods.ppo import ppo
 from guerdon.metrics import read_events
 from guerdon.rewards.base import PerEpisode
+from guerdon.rewards.fault import RewardFault
 from guerdon.run import FolderTaken, RunFolder
 from guerdon.runner import execute
 from guerdon.samplers.local import LocalSampler
@@ -146,7 +147,7 @@ def test_what_is_left_at_the_end_is_whole_and_the_policy_is_the_trained_one(stra
 
     folder = straight
     assert saved(folder) == [2, 4]
-    trained = runner.weights_sha256(AutoModelForCausalLM.from_pretrained(folder / "model"))
+    trained = summary.weights_sha256(AutoModelForCausalLM.from_pretrained(folder / "model"))
     assert trained == events(folder, "end")[-1]["summary"]["weights_sha256"]
     assert not list(folder.rglob("*.part")) + list(folder.rglob("*.tmp"))
     stored = [read_episodes(RunFolder(folder).episodes(step)) for step in (1, 2, 3, 4)]
@@ -449,3 +450,32 @@ def test_a_run_cannot_go_on_with_other_tasks_than_it_is_measured_by(run, tmp_pat
         with pytest.raises(ValueError, match=r"cannot go on with .* --model .*/run/model"):
             execute(with_options(run, steps=2, **change), tmp_path / "run", resume=True)
     assert execute(with_options(run, steps=2), tmp_path / "run", resume=True).state == "finished"
+
+
+# --- rewards that are watched -----------------------------------------------------------------------------------------
+
+
+def test_a_broken_reward_stops_before_anything_is_loaded(run, tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "load_parts", lambda run: pytest.fail("the model was loaded"))
+
+    def broken(episode):
+        raise KeyError("gold")
+
+    with pytest.raises(RewardFault, match=r"reward 'mine' on task 'arithmetic/.*KeyError: 'gold'"):
+        execute(replace(run, rewards=(PerEpisode("mine", broken),)), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_constant_reward_raises_an_alarm_once_also_across_a_resume(run, tmp_path):
+    constant = with_options(replace(run, rewards=(PerEpisode("same", lambda episode: 1.0),)), steps=21, save_every=10)
+    execute(constant, tmp_path / "straight")
+    execute(with_options(constant, steps=15), tmp_path / "cut")
+    execute(constant, tmp_path / "cut", resume=True)
+    told = [events(tmp_path / name, "alarm") for name in ("straight", "cut")]
+    straight, cut = ([(one["step"], one["kind"], one["sentence"]) for one in found] for found in told)
+    assert straight == cut
+    assert [kind for _, kind, _ in straight].count("constant") == 1
+    assert next(step for step, kind, _ in straight if kind == "constant") == 20
+    assert any(
+        "reward 'same' was 1 in all" in told for told in events(tmp_path / "cut", "end")[-1]["summary"]["alarms"]
+    )

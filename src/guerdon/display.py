@@ -195,6 +195,7 @@ class Lines:
 
 NOTES = {
     "fault": "Fault of task {task} ({of} samples with faults in step {step}): {where}: {what}",
+    "alarm": "Look at this (step {step}): {sentence}.",
     "damaged": "A damaged checkpoint was put aside, to {path}: {why}",
     "stopping": "Stopping: the step in hand is finished, then all is saved. Once more to stop at once.",
 }
@@ -257,6 +258,8 @@ def show_summary(summary: dict[str, Any], difference: dict[str, float] | None, r
 
     console = Console(file=sys.stderr, highlight=False)
     console.print(summary_table(summary, difference))
+    for line in watched(summary):
+        console.print(line, style="yellow", markup=False, soft_wrap=True)
     if not summary["tokens"]["trained"]:
         console.print(NOTHING, markup=False)
     run = shlex.quote(summary["run"])
@@ -281,6 +284,16 @@ def next_steps(run: str, prompt: str) -> list[tuple[str, str]]:
     ]
 
 
+def watched(summary: Mapping[str, Any]) -> list[str]:
+    """What went wrong without stopping the run, a sentence each: faults of rewards, and alarms."""
+    faults, lines = summary["faults"], []
+    if faults["samples"]:
+        told = "; ".join(faults["examples"])
+        what = counted(faults["samples"], "completion")
+        lines.append(f"{what} ({faults['share']:.1%}) got no score because of faults, such as: {told}")
+    return [*lines, *(f"Look at this, {alarm}." for alarm in summary["alarms"])]
+
+
 def summary_table(summary: dict[str, Any], difference: dict[str, float] | None) -> Table:
     """Before, after and the paired difference, and what it cost."""
     from rich.table import Table
@@ -291,6 +304,10 @@ def summary_table(summary: dict[str, Any], difference: dict[str, float] | None) 
             table.add_row(name, f"{interval(summary[key])} on {counted(round(summary[key]['n']), 'task')}")
     if difference:
         table.add_row("difference, task by task", interval(difference))
+    for reward, shares in summary["rewards"].items():
+        told = ", ".join(f"{status.replace('_', ' ')} {share:.1%}" for status, share in shares.items() if share)
+        if told:
+            table.add_row(f"verdicts of {reward} in training", told)
     tokens = summary["tokens"]
     table.add_row("time", f"{clock(summary['seconds'])} for {counted(summary['steps'], 'step')}")
     table.add_row("tokens", f"{tokens['sampled']:,} sampled, {tokens['trained']:,} trained on")

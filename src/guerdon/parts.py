@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from guerdon.alarms import Limits
 from guerdon.chat import Chat
 from guerdon.engines.base import Engine
 from guerdon.engines.local import LocalEngine, Optim
@@ -22,6 +23,7 @@ from guerdon.samplers.base import Sampler, Sampling
 from guerdon.samplers.local import LocalSampler
 from guerdon.sources import Rollouts, Source
 from guerdon.tasks.base import Shuffled
+from guerdon.watch import Watch
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,12 @@ def _role_engine(module: Any, role: Role, run: Run) -> LocalEngine:
 def weights_of(run: Run) -> dict[str, float]:
     """Factor of each reward in the return, by name."""
     return {reward.name: reward.weight for reward in run.scoring}
+
+
+def watch_of(run: Run) -> Watch:
+    """The watch over a run's rewards; one that learns from rows has none to watch."""
+    weights = weights_of(run) if run.source is None else {}
+    return Watch(weights, Limits(watch_metric=run.options.watch or ""))
 
 
 def make_source(parts: Parts) -> Source:

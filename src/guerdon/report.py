@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from html import escape
@@ -22,6 +23,9 @@ from guerdon.metrics import Event, read_events
 from guerdon.run import RunFolder
 from guerdon.store import read_episodes
 from guerdon.types import Episode, Group
+
+FAULTS = 5
+"""Kinds of faults that are listed."""
 
 EXAMPLES = 12
 """Held-out tasks whose completions are shown."""
@@ -79,6 +83,7 @@ def render(record: Mapping[str, Any], events: Sequence[Event], before: Sequence[
     body = [
         f"<h1>{escape(title)}</h1>",
         _state(end, events),
+        _alarms(events),
         _accuracy(evals, paired(before, after)),
         _curves(evals, [event for event in events if event["event"] == "step"]),
         _examples(before, after),
@@ -93,6 +98,14 @@ def _state(end: Mapping[str, Any], events: Sequence[Event]) -> str:
     state = str(end.get("state", "running or killed"))
     why = f": {end['why']}" if end.get("why") else ""
     return f'<p class="lead">{escape(f"{state}, {done}{why}")}</p>'
+
+
+def _alarms(events: Sequence[Event]) -> str:
+    """What the watch over the rewards had to say, and the first fault of each kind, with how often it was told."""
+    told = [f"<li>step {e['step']}: {escape(e['sentence'])}.</li>" for e in events if e["event"] == "alarm"]
+    faults = Counter(f"{e['where']}: {e['what']}" for e in events if e["event"] == "fault")
+    told += [f"<li>fault, told {number} times: {escape(what)}</li>" for what, number in faults.most_common(FAULTS)]
+    return f"<h2>Look at this</h2><ul>{''.join(told)}</ul>" if told else ""
 
 
 def _accuracy(evals: Sequence[Event], difference: Mapping[str, float] | None) -> str:

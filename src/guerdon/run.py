@@ -39,7 +39,13 @@ class Options:
 
     model: str = option("tiny", "policy to start from: tiny, smollm2-135m, a Hugging Face folder, or a hub name")
     tasks: str = option("arithmetic", "what to learn: a built-in set, rg:NAME, a .jsonl/.parquet/.csv file, hub:NAME")
-    reward: str | None = option(None, "how to score: exact, numeric, or file.py:function (default: the tasks' own)")
+    reward: str | None = option(
+        None, "how to score: names or file.py:function, such as 'math,0.2*think_format' (default: the tasks' own)"
+    )
+    worth: str = option("", "what verdicts are worth, such as cannot_tell=none,wrong=-0.5 (default: right 1, else 0)")
+    reward_timeout: float = option(10.0, "seconds that a reward of yours may take for one call")
+    unsafe_local_code: bool = option(False, "run programs that the policy writes without isolation, if need be")
+    watch: str | None = option("accuracy", "a metric, or a reward of weight 0, that must not fall while rewards rise")
     steps: int = option(150, "updates to make")
     prompts_per_step: int = option(64, "tasks drawn for one update")
     samples_per_prompt: int = option(8, "completions per task: the group")
@@ -81,6 +87,8 @@ class Options:
         for name, bound in least.items():
             if getattr(self, name) < bound:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least {bound}")
+        if self.reward_timeout <= 0:
+            raise ValueError(f"reward_timeout is {self.reward_timeout}; expected seconds, more than 0")
         if self.temperature <= 0:
             raise ValueError(f"temperature is {self.temperature}; training needs more than 0: greedy says nothing new")
 

@@ -7,34 +7,32 @@ stops at once. Whatever happens, the last whole checkpoint stays whole.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import resource
 import signal
-import statistics
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from guerdon import checkpoint, lock
 from guerdon.engines.local import LocalEngine
 from guerdon.evaluation.evaluate import Evaluation, evaluate
 from guerdon.learner import Learner
 from guerdon.loop import train
-from guerdon.metrics import Event, Log, Sink, Stats, read_events, values
+from guerdon.metrics import Log, Sink, Stats, read_events, values
 from guerdon.models.load import Policy, save_policy
-from guerdon.parts import Parts, load_parts, make_source, weights_of
+from guerdon.parts import Parts, load_parts, make_source, watch_of, weights_of
+from guerdon.rewards.rehearsal import rehearse
 from guerdon.rewards.scoring import Fault
 from guerdon.run import Budget, Options, Run, RunFolder
 from guerdon.sources import Source, Starved
 from guerdon.store import write_episodes
+from guerdon.summary import summarise
 from guerdon.tasks.base import each
 from guerdon.types import Batch, Group
+from guerdon.watch import Watch
 
 FAULTS_SHOWN = 5
 """Faults of one step that are logged in words."""
@@ -49,12 +47,15 @@ class Runner:
     learner: Learner
     source: Source
     log: Log
+    watch: Watch
     step: int = 0
     stopping: bool = False
     budget: Budget = field(default_factory=Budget)
     _began: float = field(default_factory=time.perf_counter)
     _saved: int = -1
     _evaluated: int = -1
+    _measured: dict[str, float] = field(default_factory=dict)
+    """What an evaluation found since the last step, for the watch."""
 
     @property
     def steps(self) -> int:
@@ -71,6 +72,9 @@ class Runner:
         self._spend(numbers)
         self._store(self.folder.episodes(self.step), groups, self.learner.last.get("policy"))
         self._log("step", step=self.step, steps=self.steps, metrics=numbers, budget=self.budget.as_dict())
+        measured, self._measured = self._measured, {}
+        for alarm in self.watch.see(self.step, groups, {**numbers, **measured}):
+            self._log("alarm", **asdict(alarm))
         if _due(self.step, self.options.eval_every) and self.step < self.steps:
             await self.evaluate()
         if _due(self.step, self.options.save_every) and self.step < self.steps:
@@ -109,6 +113,7 @@ class Runner:
         found = await evaluate(tasks, run.tasks.reward, self.parts.samplers, self.parts.chat, self.parts.how)
         self._store(self.folder.episodes(self.step, "heldout"), found.groups)
         self._log("eval", step=self.step, **found.as_dict())
+        self._measured = {"accuracy": found.accuracy.mean}
         self.report_faults(found.faults)
         self._evaluated = self.step
         return found
@@ -116,6 +121,7 @@ class Runner:
     async def save(self) -> None:
         """Write a checkpoint; the run can continue from it exactly."""
         state = {"step": self.step, "budget": self.budget, "source": await self.source.state()}
+        state |= {"watch": self.watch.state(), "measured": self._measured}
 
         def write(folder: Path) -> None:
             self.learner.save(folder)
@@ -133,6 +139,8 @@ class Runner:
             state = checkpoint.read_state(path)
             self.step, self.budget = state["step"], state["budget"]
             self.source.restore(state["source"])
+            self.watch.restore(state["watch"])
+            self._measured = state["measured"]
         except Exception as error:  # torch, safetensors, json and pickle have their own ways to say it
             raise checkpoint.Damaged(f"checkpoint {path} cannot be read: {type(error).__name__}: {error}") from error
         for sampler in self.parts.samplers.values():
@@ -194,7 +202,8 @@ class Outcome:
 
 
 def prepare(run: Run, folder: RunFolder, sinks: Iterable[Sink] = ()) -> Runner:
-    """Load everything and put it together, without starting."""
+    """Load everything and put it together, without starting; rewards are tried out before the models are loaded."""
+    rehearse(run.scoring if run.source is None else run.rewards, run.tasks)
     parts = load_parts(run)
     learner = Learner(
         method=run.method,
@@ -203,7 +212,7 @@ def prepare(run: Run, folder: RunFolder, sinks: Iterable[Sink] = ()) -> Runner:
         max_gap=run.options.gap_limit,
         seed=run.options.seed,
     )
-    return Runner(parts, folder, learner, make_source(parts), Log(folder.metrics, sinks))
+    return Runner(parts, folder, learner, make_source(parts), Log(folder.metrics, sinks), watch_of(run))
 
 
 def execute(run: Run, out: Path, *, resume: bool = False, sinks: Iterable[Sink] = ()) -> Outcome:
@@ -256,7 +265,7 @@ def _run(runner: Runner) -> Outcome:
     runner.log("start", step=runner.step, steps=runner.steps, run=str(out), recipe=run.recipe, model=run.options.model)
     asyncio.run(_drive(runner))
     state = "finished" if runner.step >= runner.steps else "interrupted"
-    summary = summarise(runner)
+    summary = summarise(runner.folder, runner.step, runner.budget, runner.parts.policy.module)
     runner.log("end", step=runner.step, state=state, summary=summary)
     return Outcome(state, out, runner.step, summary)
 
@@ -325,35 +334,3 @@ def _stop_signals(runner: Runner) -> Iterator[None]:
     finally:
         for number, handler in old.items():
             signal.signal(number, handler)
-
-
-def summarise(runner: Runner) -> dict[str, Any]:
-    """What `--json` prints: documented in docs/json.md."""
-    events = read_events(runner.folder.metrics)
-    evals = [event for event in events if event["event"] == "eval"]
-    steps = [event["metrics"] for event in events if event["event"] == "step"]
-    return {
-        "run": str(runner.folder.path),
-        "steps": runner.step,
-        "heldout_before": evals[0]["accuracy"] if evals else None,
-        "heldout_after": evals[-1]["accuracy"] if evals and evals[-1]["step"] == runner.step else None,
-        "seconds": round(runner.budget.seconds, 3),
-        "step_seconds": {name: _median(steps, f"seconds/{name}") for name in ("total", "sample", "score", "learn")},
-        "tokens": {"sampled": runner.budget.sampled_tokens, "trained": runner.budget.trained_tokens},
-        "peak_memory_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1),
-        "weights_sha256": weights_sha256(runner.parts.policy.module),
-    }
-
-
-def _median(steps: list[Event], name: str) -> float | None:
-    found = [metrics[name] for metrics in steps if name in metrics]
-    return round(statistics.median(found), 6) if found else None
-
-
-def weights_sha256(module: torch.nn.Module) -> str:
-    """A fingerprint of every tensor of a module: equal iff the weights are equal bit for bit."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(module.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes())
-    return digest.hexdigest()

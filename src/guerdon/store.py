@@ -39,6 +39,8 @@ _SCORE = pa.struct(
         ("status", pa.string()),
         ("reason", pa.string()),
         ("extracted", pa.string()),
+        ("stage", pa.string()),
+        ("share", pa.float64()),
         ("parts", pa.map_(pa.string(), pa.float64())),
     ]
 )
@@ -146,6 +148,8 @@ def _score_row(name: str, score: Score) -> dict[str, Any]:
         "status": verdict.status if verdict else None,
         "reason": verdict.reason if verdict else None,
         "extracted": verdict.extracted if verdict else None,
+        "stage": verdict.stage if verdict else None,
+        "share": verdict.share if verdict else None,
         "parts": list(score.parts.items()),
     }
 
@@ -179,7 +183,8 @@ def _extra(span: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _score(row: Mapping[str, Any]) -> Score:
-    verdict = Verdict(row["status"], row["reason"], row["extracted"]) if row["status"] else None
+    found = {name: row[name] for name in ("status", "reason", "extracted", "stage", "share")}
+    verdict = Verdict(**found) if row["status"] else None
     tokens = {index: np.asarray(values, np.float32) for index, values in row["tokens"]}
     return Score(row["value"], dict(row["spans"]), tokens, verdict, dict(row["parts"]))
 

@@ -36,7 +36,8 @@ class Watch:
         groups: what was learned from, scored. metrics: the step's numbers by name (`truncated`, `unscored`,
         `groups/no_signal`, `verdict/NAME/STATUS`, the watched one where it was measured).
         """
-        record = condense(step, groups, metrics, self.weights)
+        with np.errstate(over="ignore", invalid="ignore"):  # rewards of absurd size are no reason to print
+            record = condense(step, groups, metrics, self.weights)
         self._records = [*self._records, record][-self.limits.window :]
         fresh = self._follow(record, metrics)
         points = self._points if fresh else []  # a trend says nothing new until there is a new point

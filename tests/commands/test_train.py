@@ -203,8 +203,9 @@ def test_resuming_a_finished_run_says_what_to_do(train: Any):
 
 def test_an_interrupted_run_says_how_to_go_on(train: Any):
     Path("stop.py").write_text(
-        "import os, signal\ncalls = []\ndef score(completions):\n    calls.append(1)\n"
-        "    if len(calls) == 6: os.kill(os.getpid(), signal.SIGTERM)\n    return [0.0 for _ in completions]\n"
+        "import os, signal\nfrom guerdon.rewards.calling import in_process\ncalls = []\n"
+        "@in_process\ndef score(completions):\n    calls.append(1)\n"
+        "    if len(calls) == 7: os.kill(os.getpid(), signal.SIGTERM)\n    return [0.0 for _ in completions]\n"
     )
     before = signal.getsignal(signal.SIGTERM)
     status, found = train("--reward stop.py:score --out run")

@@ -61,12 +61,14 @@ def read_ks(text: str, samples: int) -> list[int]:
 
 
 def _task_set(model: str, tasks: str | None, reward: str | None) -> TaskSet:
-    from guerdon.recipes.parts import scored_tasks
+    from guerdon.recipes.parts import task_set
+    from guerdon.run import Options
 
     trained = trained_options(model)
     if tasks is None:
         tasks, reward = trained.get("tasks") or "arithmetic", reward or trained.get("reward")
-    return scored_tasks(tasks, reward)
+    graded = {name: trained[name] for name in ("worth", "reward_timeout", "unsafe_local_code") if name in trained}
+    return task_set(Options(tasks=tasks, reward=reward, **graded))[0]
 
 
 def _show(done: Evaluation, samples: int) -> None:

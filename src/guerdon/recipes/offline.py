@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from guerdon.method import Method
 from guerdon.recipes import data
 from guerdon.recipes.compose import compose
-from guerdon.recipes.parts import scored_tasks
+from guerdon.recipes.parts import task_set
 from guerdon.run import Options, Run
 from guerdon.sources import Dataset
 
@@ -55,9 +55,8 @@ def _rows(constructor: Callable[..., Method], module: ModuleType, read: data.Rea
     file = Parameter("data", Parameter.KEYWORD_ONLY, annotation=Annotated[str, f"a .jsonl or .parquet file: {text}"])
 
     def build(method: Method, options: Options, further: Mapping[str, Any]) -> Run:
-        tasks = scored_tasks(further["tasks"], options.reward) if further["tasks"] else None
         options = replace(options, tasks=further["tasks"] or "")
-        rewards = (tasks.reward,) if tasks else ()
+        tasks, rewards = task_set(options) if options.tasks else (None, ())
         return Run(method, options, tasks, rewards, source=Rows(further["data"], read))
 
     return compose(constructor, module, build, further=(file, TASKS), without=WITHOUT)

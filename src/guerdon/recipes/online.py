@@ -27,7 +27,7 @@ def online(constructor: Callable[..., Method], module: ModuleType) -> Callable[.
 
 
 def _build(method: Method, options: Options, further: Mapping[str, Any]) -> Run:
-    tasks = task_set(options)
+    tasks, rewards = task_set(options)
     if further.get("tis_cap"):
         method = tis.truncated_importance(method, further["tis_cap"])
-    return Run(method, options, tasks, rewards=(tasks.reward,))
+    return Run(method, options, tasks, rewards=rewards)

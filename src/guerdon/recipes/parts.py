@@ -1,22 +1,26 @@
-"""What recipes make of words: task sets with their reward."""
+"""What recipes make of words: task sets and the rewards of a run."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from guerdon.run import Options
 from guerdon.tasks.base import TaskSet
 
-
-def task_set(options: Options) -> TaskSet:
-    """The tasks that the options name, scored by their own reward or by the one that was named."""
-    return scored_tasks(options.tasks, options.reward)
+if TYPE_CHECKING:
+    from guerdon.rewards.base import Reward
 
 
-def scored_tasks(tasks: str, reward: str | None) -> TaskSet:
-    """A task set by its spec, scored by its own reward unless another is named."""
-    from guerdon.rewards.load import load_reward
+def task_set(options: Options) -> tuple[TaskSet, tuple[Reward, ...]]:
+    """The tasks that the options name, and the rewards of the run: those that were named, or the tasks' own.
+
+    The first reward is also the task set's: it says what is right.
+    """
+    from guerdon.rewards.load import Grading, load_rewards
     from guerdon.tasks.spec import load_tasks
 
-    found = load_tasks(tasks)
-    return found if reward is None else replace(found, reward=load_reward(reward))
+    tasks = load_tasks(options.tasks)
+    grading = Grading(options.reward_timeout, options.worth, options.unsafe_local_code)
+    rewards = load_rewards(options.reward, grading) if options.reward else (grading.apply(tasks.reward),)
+    return replace(tasks, reward=rewards[0]), rewards

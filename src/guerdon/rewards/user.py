@@ -75,6 +75,11 @@ class UserReward:
     style: Style
     weight: float = 1.0
 
+    @property
+    def needs_context(self) -> bool:
+        """Whether it can only be asked while a run goes on."""
+        return "context" in inspect.signature(self.call.function).parameters
+
     async def __call__(self, group: Group, context: Context) -> list[Score]:
         if self.style == "group":
             return await self._whole(group, group, context=context)
