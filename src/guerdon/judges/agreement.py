@@ -55,7 +55,9 @@ class Agreement:
             f"beyond chance (kappa)      {self.kappa or 'undefined: judge or labels never vary'}",
             f"failed                     {self.failed_share:.1%} {dict(self.failed) if self.failed else ''}".rstrip(),
         ]
-        return "\n".join(lines + [f"same in both orders        {self.consistent:.1%}"] * (self.consistent is not None))
+        if self.consistent is not None:
+            lines.append(f"same in both orders        {self.consistent:.1%}")
+        return "\n".join(lines)
 
 
 @dataclass(frozen=True)

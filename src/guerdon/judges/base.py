@@ -52,6 +52,11 @@ class Voice(ABC):
     async def weigh(self, messages: Sequence[Message], labels: Sequence[str]) -> Labels | Failure:
         """How probable each label is as the answer."""
 
+    def check_labels(self, labels: Sequence[str]) -> None:
+        """ValueError for labels that this voice could never tell apart."""
+        if len(set(labels)) != len(labels) or len(labels) < 2 or not all(labels):
+            raise ValueError(f"the labels are {list(labels)}; expected two or more different ones, none empty")
+
     def within(self, context: Context | None) -> Voice:
         """This voice for one group's scoring, where it needs the run's samplers."""
         return self
@@ -60,9 +65,8 @@ class Voice(ABC):
         return await self.ask(prompt, lambda reply: reply, vote)
 
     async def labels(self, prompt: Prompt, labels: Sequence[str]) -> Labels | Failure:
-        """ValueError for fewer than two labels, an empty one, or one given twice."""
-        if len(set(labels)) != len(labels) or len(labels) < 2 or not all(labels):
-            raise ValueError(f"the labels are {list(labels)}; expected two or more different ones, none empty")
+        """ValueError for labels that cannot be told apart (`check_labels`)."""
+        self.check_labels(labels)
         return self.counted(await self.weigh(as_messages(prompt), labels))
 
     async def criteria(self, question: str, reply: str, criteria: Sequence[str]) -> list[bool | None] | Failure:

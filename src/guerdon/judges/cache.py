@@ -65,7 +65,7 @@ class Cache:
 def _read(path: Path, key: str) -> Mapping[str, Any] | None:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     fits = isinstance(found, dict) and found.get("key") == key and isinstance(found.get("answer"), dict)
     return found["answer"] if fits else None

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from guerdon.judges.outcome import Failure, Reply
 
 _NUMBER = re.compile(r"([+-]?[0-9]{1,9}(?:\.[0-9]{1,9})?)(?:\s*/\s*([0-9]{1,9}))?")
+_MARKS = re.compile(r"[*`]|^[\s#_]+|[\s_]+$")
 _CRITERION = re.compile(r"([0-9]{1,6})\s*[:.)]\s*(yes|no|unsure)\.?", re.IGNORECASE)
 _ANSWERS = {"yes": True, "no": False, "unsure": None}
 _CHOICES = {"A": 1.0, "B": 0.0, "TIE": 0.5}
@@ -54,14 +55,14 @@ def read_criteria(reply: Reply, count: int) -> list[bool | None] | Failure:
 
 def as_label(reply: Reply, labels: Sequence[str]) -> str | Failure:
     """The one label that is the whole reply."""
-    said = reply.text.strip()
+    said = "\n".join(_lines(reply.text))
     return said if said in labels else _unfit(reply, f"one of {list(labels)}")
 
 
 def _last(reply: Reply, word: str, expected: str) -> str | Failure:
     """What stands after 'WORD:' on the last line, unless another such line says something else."""
-    starts = [line[len(word) + 1 :].strip() for line in _lines(reply.text) if line.upper().startswith(word + ":")]
     lines = _lines(reply.text)
+    starts = [line[len(word) + 1 :].strip().removesuffix(".") for line in lines if line.upper().startswith(word + ":")]
     if not lines or not lines[-1].upper().startswith(word + ":"):
         return _unfit(reply, f"a last line {expected}")
     if len({said.upper() for said in starts}) > 1:
@@ -70,8 +71,9 @@ def _last(reply: Reply, word: str, expected: str) -> str | Failure:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines that say something, without the marks of bold, code and headings around them."""
-    return [line for line in (line.strip(" \t\r*`#_") for line in text.split("\n")) if line]
+    """Lines that say something, without thoughts before them and marks of bold, code and headings in them."""
+    after = text.rpartition("</think>")[2]
+    return [line for line in (_MARKS.sub("", line).strip() for line in after.split("\n")) if line]
 
 
 def _unfit(reply: Reply, expected: str) -> Failure:

@@ -84,9 +84,18 @@ class ServerVoice(Voice):
 
     async def weigh(self, messages: Sequence[Message], labels: Sequence[str]) -> Labels | Failure:
         """From the alternatives for the first token of the answer, so no label may be the start of another."""
-        _distinct(labels)
         settings = {self.tokens_field: 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
         return await self._asked(messages, settings, 1, lambda choice: read_labels(choice, labels))
+
+    def check_labels(self, labels: Sequence[str]) -> None:
+        super().check_labels(labels)
+        for one in labels:
+            for other in labels:
+                if one != other and other.startswith(one):
+                    raise ValueError(
+                        f"the label {one!r} is the start of {other!r}, and a server shows only the first token of an "
+                        "answer; choose labels that start differently, such as letters, or the numbers 1 to 9"
+                    )
 
     async def close(self) -> None:
         await self._wire.close()
@@ -164,16 +173,6 @@ def _text(content: Any) -> str:
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, Mapping))
     return content if isinstance(content, str) else ""
-
-
-def _distinct(labels: Sequence[str]) -> None:
-    for one in labels:
-        for other in labels:
-            if one != other and other.startswith(one):
-                raise ValueError(
-                    f"the label {one!r} is the start of {other!r}, and a server shows only the first token of an "
-                    "answer; choose labels that start differently, such as letters, or the numbers 1 to 9"
-                )
 
 
 def _address(server: str) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from typing import Any
 
 from guerdon.judges.outcome import CAUSES, JudgeStopped
 from guerdon.metrics import Stats, Total
@@ -54,7 +56,19 @@ class Usage:
         return Usage(**plain)
 
     def copy(self) -> Usage:
-        return Usage(**{**{f.name: getattr(self, f.name) for f in fields(self)}, "failures": Counter(self.failures)})
+        found = Usage()
+        found.restore(self.as_dict())
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data to keep with a run; see `restore`."""
+        return {**{f.name: getattr(self, f.name) for f in fields(self)}, "failures": dict(self.failures)}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        """Count on from what was kept, so that limits hold over a run that is interrupted and resumed."""
+        for f in fields(self):
+            setattr(self, f.name, saved.get(f.name, f.default))
+        self.failures = Counter(saved.get("failures", {}))
 
     def stats(self, name: str = "judge") -> Stats:
         """Totals such as `judge/calls` and `judge/failures/network`; every cause is there, so that none is missed."""

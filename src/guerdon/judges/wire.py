@@ -121,7 +121,7 @@ class Wire:
         try:
             async with asyncio.timeout(self.timeout):
                 response = await self._client.post(self.address, json=body)
-        except TimeoutError:
+        except (TimeoutError, httpx.TimeoutException):
             return _Problem(Failure("timeout", f"no answer within {self.timeout:g} s"), again=True, spent=None)
         except httpx.ConnectError as error:
             return _Problem(Failure("network", f"no connection to {self._place}: {self._clean(error)}"), again=True)
@@ -132,7 +132,7 @@ class Wire:
             return self._refused(response.status_code, response.text, response.headers)
         try:
             answer = response.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):
             what = f"the server sent no JSON object: {self._clean(response.text)!r}"

@@ -49,7 +49,10 @@ def load_judge_reward(spec: str, weight: float = 1.0) -> Reward:
         settings["by_labels"] = settings.pop("by")
     guard = {"max_share" if key == "max_failures" else key: given.pop(key) for key in _GUARD if key in given}
     try:
-        return make(voice({**given, "guard": _guard(**guard)}), weight=weight, **settings)
+        speaker = voice({**given, "guard": _guard(**guard)})
+        if settings.get("votes", 1) > 1 and getattr(speaker, "temperature", None) == 0:
+            raise ValueError("several votes are all alike at temperature 0; add temperature=1, or leave out votes")
+        return make(speaker, weight=weight, **settings)
     except ValueError as error:
         raise ValueError(f"{PREFIX}{kind}: {error}") from error
 

@@ -8,7 +8,7 @@ episode without a reply is `no_answer`, and the judge is not asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -60,6 +60,10 @@ class JudgeScore:
             raise ValueError(f"min_mass is {self.min_mass}; expected 0 to 1")
         if self.by_labels and (self.low != int(self.low) or self.high != int(self.high) or self.high - self.low > 19):
             raise ValueError(f"the scale is {self.low} to {self.high}; grades by labels need at most 20 whole numbers")
+        if self.by_labels:
+            self.voice.check_labels(self._labels)
+            if self.votes > 1:
+                raise ValueError(f"votes is {self.votes}; grades by labels are exact, expected 1")
 
     async def __call__(self, group: Group, context: Context) -> list[Score]:
         voice, question = self.voice.within(context), question_of(group[0].task, self.name, context)
@@ -123,7 +127,7 @@ class JudgeRubric:
         parts["undecided"] = float(sum(met is None for met in said))
         decided = [(weight, met) for (_, weight), met in zip(criteria, said, strict=True) if met is not None]
         if not decided:
-            verdict = Failure("format", f"the judge is unsure about all of {len(said)} criteria").verdict
+            verdict = Verdict("cannot_tell", f"the judge is unsure about all of {len(said)} criteria", stage="judge")
         else:
             share = math.fsum(weight for weight, met in decided if met) / math.fsum(weight for weight, _ in decided)
             unmet = "; ".join(text for (text, _), met in zip(criteria, said, strict=True) if met is False)
@@ -237,3 +241,14 @@ def _failed(worth: Worth, said: Sequence[object]) -> Score:
 def _shown(value: Any, most: int = 120) -> str:
     text = repr(value)
     return text if len(text) <= most else text[:most] + "..."
+
+
+def voices(rewards: Iterable[Any]) -> dict[str, Voice]:
+    """The voices of judge rewards by the reward's name, parts of other rewards (`sum/part`) included."""
+    found: dict[str, Voice] = {}
+    for reward in rewards:
+        if isinstance(voice := getattr(reward, "voice", None), Voice):
+            found[reward.name] = voice
+        inner = voices(getattr(reward, "parts", ()))
+        found |= {f"{reward.name}/{name}": voice for name, voice in inner.items()}
+    return found
