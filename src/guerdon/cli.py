@@ -1,4 +1,4 @@
-"""The command line: `guerdon train`, `eval`, `sample`, `report`, `methods`, `tasks`, `doctor`.
+"""The command line: `guerdon train`, `eval`, `sample`, `grade`, `report`, `methods`, `tasks`, `doctor`.
 
 Only what parses words is imported here; each command imports the rest when it runs.
 """
@@ -103,6 +103,23 @@ def sample(
 
 
 @app.command()
+def grade(
+    kind: Annotated[str, typer.Argument(help="math, code, instructions, text, or any reward by name.")],
+    gold: Annotated[
+        list[str], typer.Option(help="What is right; more than once for alternatives. JSON for code and instructions.")
+    ],
+    text: Annotated[str, typer.Option(help="What a policy said. @FILE, here and for --gold: what is in the file.")],
+    unsafe_local_code: Annotated[bool, typer.Option(help="Run code without isolation where there is none.")] = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Try a grader: the verdict on one text, the answer that was read, and the reason."""
+    from guerdon.commands.grade import grade as run
+
+    return run(kind, gold, text, unsafe_local_code)
+
+
+@app.command()
 def report(
     run: Annotated[str, typer.Argument(help="A run folder.")], json: Json = False, debug: Debug = False
 ) -> Result:
@@ -134,6 +151,23 @@ def doctor(json: Json = False, debug: Debug = False) -> Result:
     from guerdon.commands.doctor import doctor as run
 
     return run()
+
+
+model_app = typer.Typer(help="Look at a model before it is trained.", rich_markup_mode=None)
+app.add_typer(model_app, name="model")
+
+
+@model_app.command("check")
+def model_check(
+    model: Model,
+    end_token: Annotated[str | None, typer.Option(help="The end token of a tokenizer that names none.")] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Say what a model's chat template does with conversations, and whether it can be trained with it."""
+    from guerdon.commands.model import check
+
+    return check(model, end_token)
 
 
 def main(words: Sequence[str] | None = None) -> None:

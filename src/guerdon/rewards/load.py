@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 CATALOG: Mapping[str, str] = {
     "exact": "guerdon.rewards.verify.text:ExactMatch",
     "numeric": "guerdon.rewards.verify.number:NumericMatch",
+    "math": "guerdon.rewards.verify.math.match:MathMatch",
+    "instructions": "guerdon.rewards.verify.instructions:Instructions",
 }
 """Names and where they live; imported when asked for, since some stand on optional libraries."""
 

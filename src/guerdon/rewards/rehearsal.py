@@ -34,10 +34,11 @@ async def _all(rewards: Sequence[Reward], group: Group) -> None:
 def sample_group(task: Task) -> Group:
     """Two made-up episodes of a task: one replies with the task's answer (or 'an answer'), one with nothing."""
     answer = task.data.get("answer")
-    return [_episode(task, str(answer) if isinstance(answer, str | int | float) else "an answer"), _episode(task, "")]
+    return [made_up(task, str(answer) if isinstance(answer, str | int | float) else "an answer"), made_up(task, "")]
 
 
-def _episode(task: Task, reply: str) -> Episode:
+def made_up(task: Task, reply: str) -> Episode:
+    """An episode in which somebody replied this, token by token unknown."""
     token, logprob = np.zeros(1, np.int64), np.zeros(1, np.float32)
     prompt = Span(token)
     said = Span(token, logprob, parent=0, message={"role": "assistant", "content": reply})
