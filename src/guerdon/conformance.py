@@ -9,7 +9,9 @@ from guerdon.chat import Chat, TemplateError
 from guerdon.types import Message
 
 Parallel = Literal["one turn", "separate turns", "dropped", "refused"]
+Kept = Literal["kept", "dropped", "refused"]
 
+_SYSTEM: Message = {"role": "system", "content": "behave"}
 _USER: Message = {"role": "user", "content": "question"}
 _REPLY: Message = {"role": "assistant", "content": "reply"}
 _THOUGHTFUL: Message = {"role": "assistant", "content": "<think>\nthought\n</think>\n\nreply"}
@@ -32,8 +34,11 @@ class Report:
 
     append_only: a reply and a further message extend what was rendered before. keeps_reasoning: also with reasoning
     in the reply. ends_turns: a special token closes an assistant turn. opens_think_tag: the policy starts inside
-    `<think>`. parallel_tools: how two tool results in a row are kept. begins, ends: how many begin tokens open, and
-    how many end tokens close, a conversation of one question and one reply. findings: what to know, most serious first.
+    `<think>`. parallel_tools: how two tool results in a row are kept; tool_turns: whether calls, results and the reply
+    to them can be trained as they were sampled. empty_tools: whether the template writes an empty list of tools as it
+    writes none. system: what becomes of a system message. begins, ends: how many begin tokens open, and how many end
+    tokens close, a conversation of one question and one reply. adds_begin: the tokenizer puts a begin token before
+    plain text. end_ids: all ids that end a completion. pad: the pad id.
     """
 
     templated: bool
@@ -42,35 +47,104 @@ class Report:
     ends_turns: bool
     opens_think_tag: bool
     parallel_tools: Parallel
+    tool_turns: bool
+    empty_tools: bool
+    system: Kept
     begins: int
     ends: int
-    findings: tuple[str, ...]
+    adds_begin: bool
+    end_ids: tuple[int, ...]
+    pad: int | None
 
     @property
     def fit(self) -> bool:
         """Whether multi-turn training sees what sampling saw, and replies can end."""
-        return self.append_only and self.ends_turns and self.begins <= 1 and self.ends == 1
+        return not self.faults
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """What stands in the way of training, in plain words."""
+        notes = [
+            (
+                not self.append_only,
+                "The template rewrites earlier turns, so several turns cannot be trained as sampled.",
+            ),
+            (not self.ends_turns, "The template closes no assistant turn; the end token is added to the last one."),
+            (self.begins > 1, f"{self.begins} begin tokens open a conversation; one is right. {_REMOVE} the others."),
+            (self.ends > 1, f"{self.ends} end tokens close a reply; one is right. {_REMOVE} the others."),
+            (self.ends < 1, "No end token closes a reply, so a policy would not learn to stop."),
+        ]
+        return tuple(text for holds, text in notes if holds)
+
+    @property
+    def findings(self) -> tuple[str, ...]:
+        """What to know, the faults first."""
+        notes = [
+            (
+                self.append_only and not self.keeps_reasoning,
+                "The template drops the reasoning of earlier replies, so turns after a user message are refused when a "
+                "reply holds reasoning.",
+            ),
+            (self.opens_think_tag, "The prompt ends inside <think>: the policy's text starts without the opening tag."),
+            (self.parallel_tools in ("dropped", "refused"), _NO_TOOLS.get(self.parallel_tools, "")),
+            (
+                self.append_only and self.parallel_tools in ("one turn", "separate turns") and not self.tool_turns,
+                "The template rewrites turns with tool calls, so they cannot be trained as sampled.",
+            ),
+            (
+                not self.empty_tools,
+                "The template writes an empty list of tools as if there were tools; here no tools are always none.",
+            ),
+            (self.system != "kept", f"A system message is {self.system} by the template."),
+            (
+                self.templated and self.adds_begin and self.begins == 0,
+                "The tokenizer puts a begin token before plain text, but the template writes none.",
+            ),
+            (
+                not self.templated,
+                "No chat template: conversations are their contents end to end, and roles are not visible.",
+            ),
+        ]
+        return (*self.faults, *(text for holds, text in notes if holds))
 
 
-def examine(chat: Chat) -> Report:
-    """Renders a handful of small conversations and reads off what the template does."""
+_REMOVE = "Let the template write one and remove"
+_NO_TOOLS = {
+    "dropped": "The template leaves out tool results; use text environments with it.",
+    "refused": "The template refuses tool messages; use text environments with it.",
+}
+
+
+def examine(chat: Chat, generation: Any = None) -> Report:
+    """Renders a handful of small conversations and reads off what the template does.
+
+    generation: the model's generation config, which may name further end tokens. ValueError when there is no end
+    token at all, or when the template does not take a question and a reply.
+    """
+    from guerdon.models.load import default_stop_tokens
+
     begins, ends = _edges(chat)
-    facts: dict[str, Any] = {
-        "templated": chat.templated,
-        "append_only": _extends(chat, _REPLY),
-        "keeps_reasoning": _extends(chat, _THOUGHTFUL),
-        "ends_turns": chat.turn_end is not None,
-        "opens_think_tag": _opens_think_tag(chat),
-        "parallel_tools": _parallel_tools(chat),
-        "begins": begins,
-        "ends": ends,
-    }
-    return Report(**facts, findings=tuple(_findings(**facts)))
+    return Report(
+        templated=chat.templated,
+        append_only=_extends(chat, [_USER, _REPLY, _MORE]),
+        keeps_reasoning=_extends(chat, [_USER, _THOUGHTFUL, _MORE]),
+        ends_turns=chat.turn_end is not None,
+        opens_think_tag=_opens_think_tag(chat),
+        parallel_tools=_parallel_tools(chat),
+        tool_turns=_extends(chat, [_USER, _CALLS, *_RESULTS, _REPLY]),
+        empty_tools=_empty_tools(chat),
+        system=_system(chat),
+        begins=begins,
+        ends=ends,
+        adds_begin=chat.begin is not None,
+        end_ids=default_stop_tokens(chat.tokenizer, generation),
+        pad=chat.tokenizer.pad_token_id,
+    )
 
 
-def _extends(chat: Chat, reply: Message) -> bool:
+def _extends(chat: Chat, messages: list[Message]) -> bool:
     try:
-        chat.conversation([_USER, reply, _MORE])
+        chat.conversation(messages)
     except TemplateError:
         return False
     return True
@@ -96,6 +170,31 @@ def _parallel_tools(chat: Chat) -> Parallel:
     return "separate turns" if text.startswith(one) else "one turn"
 
 
+def _empty_tools(chat: Chat) -> bool:
+    """What the template itself does, asked without `Chat`, which takes an empty list for none."""
+    if not chat.templated:
+        return True
+
+    def written(tools: list[Any] | None) -> str | None:
+        settings = {"tools": tools, "tokenize": False, "add_generation_prompt": True, **chat.options}
+        try:
+            return str(chat.tokenizer.apply_chat_template([dict(_USER)], **settings))
+        except Exception:  # templates raise whatever they like, also on None where they expect a list
+            return None
+
+    return written(None) == written([]) == chat.render([_USER], tools=[], reply=True)
+
+
+def _system(chat: Chat) -> Kept:
+    if not chat.templated:
+        return "kept"
+    try:
+        text = chat.render([_SYSTEM, _USER], reply=True)
+    except TemplateError:
+        return "refused"
+    return "kept" if str(_SYSTEM["content"]) in text else "dropped"
+
+
 def _edges(chat: Chat) -> tuple[int, int]:
     """(begin tokens in a row at the start, end tokens in a row at the end) of one question and one reply."""
     try:
@@ -116,31 +215,3 @@ def _ends_in_a_row(chat: Chat, ids: list[int], ends: set[int | None]) -> int:
         elif chat.decode_all([i]).strip():
             break
     return count
-
-
-def _findings(
-    templated: bool,
-    append_only: bool,
-    keeps_reasoning: bool,
-    ends_turns: bool,
-    opens_think_tag: bool,
-    parallel_tools: Parallel,
-    begins: int,
-    ends: int,
-) -> list[str]:
-    notes = [
-        (not append_only, "The template rewrites earlier turns, so several turns cannot be trained as sampled."),
-        (not ends_turns, "The template closes no assistant turn; the end token is added to the last one."),
-        (begins > 1, f"{begins} begin tokens open a conversation; one is right. Remove it from the template."),
-        (ends > 1, f"{ends} end tokens close a reply; one is right. Remove the second from the template."),
-        (
-            append_only and not keeps_reasoning,
-            "The template drops the reasoning of earlier replies, so turns after a user message are refused when a "
-            "reply holds reasoning.",
-        ),
-        (opens_think_tag, "The prompt ends inside <think>: the policy's text starts without the opening tag."),
-        (parallel_tools == "dropped", "The template leaves out tool results; use text environments with it."),
-        (parallel_tools == "refused", "The template refuses tool messages; use text environments with it."),
-        (not templated, "No chat template: conversations are their contents end to end, and roles are not visible."),
-    ]
-    return [text for holds, text in notes if holds]
