@@ -43,10 +43,12 @@ class CallFailed(Exception):
 
 
 class Caller(Protocol):
-    """Calls one function; `what` goes to the parameter named like its style."""
+    """Calls one function; `what` goes to the parameter named like its style. parallel: several calls at once help."""
 
     @property
     def function(self) -> Callable[..., Any]: ...
+    @property
+    def parallel(self) -> bool: ...
     async def __call__(self, style: str, what: Any, columns: Mapping[str, Any]) -> Any: ...
 
 
@@ -56,6 +58,10 @@ class Here:
 
     function: Callable[..., Any]
     timeout: float
+
+    @property
+    def parallel(self) -> bool:
+        return is_async(self.function)
 
     async def __call__(self, style: str, what: Any, columns: Mapping[str, Any]) -> Any:
         parameter = inspect.signature(self.function).parameters[style]
@@ -83,6 +89,7 @@ class Elsewhere:
     function: Callable[..., Any]
     place: str
     timeout: float
+    parallel = True
 
     async def __call__(self, style: str, what: Any, columns: Mapping[str, Any]) -> Any:
         limits = Limits(seconds=self.timeout)

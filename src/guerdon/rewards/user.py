@@ -35,7 +35,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from guerdon.rewards.calling import TIMEOUT, Caller, CallFailed, Foreign, caller, is_async
+from guerdon.rewards.calling import TIMEOUT, Caller, CallFailed, Foreign, caller
 from guerdon.rewards.fault import RewardFault
 from guerdon.types import Score, Verdict
 from guerdon.userfile import load_function
@@ -85,7 +85,7 @@ class UserReward:
             return await self._whole(group, group, context=context)
         if self.style == "completions":
             return await self._together(group)
-        if is_async(self.call.function):
+        if self.call.parallel:
             return list(await asyncio.gather(*(self._one(episode, context) for episode in group)))
         return [await self._one(episode, context) for episode in group]
 
