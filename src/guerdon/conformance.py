@@ -72,7 +72,7 @@ class Report:
             (not self.ends_turns, "The template closes no assistant turn; the end token is added to the last one."),
             (self.begins > 1, f"{self.begins} begin tokens open a conversation; one is right. {_REMOVE} the others."),
             (self.ends > 1, f"{self.ends} end tokens close a reply; one is right. {_REMOVE} the others."),
-            (self.ends < 1, "No end token closes a reply, so a policy would not learn to stop."),
+            (self.append_only and self.ends < 1, "No end token closes a reply, so a policy would not learn to stop."),
         ]
         return tuple(text for holds, text in notes if holds)
 

@@ -87,7 +87,7 @@ def check(model: str, end_token: str | None = None) -> dict[str, Any]:
         "template": _facts(report),
         "ends": [] if report is None else [_named(words.chat, i) for i in report.end_ids],
         "pad": None if report is None or report.pad is None else _named(words.chat, report.pad),
-        "example": None if report is None else words.chat.decode_all(words.chat.conversation(_SAMPLE)[0]),
+        "example": None if report is None else _example(words.chat),
     }
     for line in _lines(result):
         print(line)
@@ -108,6 +108,11 @@ def _outside(words: Words, report: Report) -> list[str]:
 
 def _facts(report: Report | None) -> dict[str, Any] | None:
     return None if report is None else {k: v for k, v in asdict(report).items() if k not in ("end_ids", "pad")}
+
+
+def _example(chat: Chat) -> str:
+    """A question and its reply as they are written, special tokens visible."""
+    return chat.render(_SAMPLE) if chat.templated else chat.decode_all(chat.conversation(_SAMPLE)[0])
 
 
 def _named(chat: Chat, token: int) -> dict[str, Any]:
