@@ -92,6 +92,7 @@ def test_it_speaks_as_a_role_of_the_run_and_keeps_its_counters(policy):
     voice = LocalVoice(role="judge", max_new_tokens=4)
     context = context_of(policy, judge=LocalSampler(policy.module, policy.tokenizer))
     bound = voice.within(context)
+    assert (voice.needs_context, bound.needs_context) == (True, False)
     assert bound.sampler is context.samplers["judge"]
     assert bound.stop_tokens == context.how.stop_tokens
     ask(bound)

@@ -83,6 +83,12 @@ def test_the_server_says_how_long_to_wait():
     assert clock.slept == [7.0]
 
 
+def test_a_server_that_asks_for_no_pause_gets_one_all_the_same():
+    clock = FakeTime()
+    assert ask(Server(status(429, retry_after="0"), "fine"), clock) == Reply("fine")
+    assert clock.slept == [0.5]
+
+
 def test_a_server_that_wants_too_long_a_pause_is_not_asked_again():
     clock, server = FakeTime(), Server(status(429, retry_after="3600"), "fine")
     failure = ask(server, clock, max_wait=60)

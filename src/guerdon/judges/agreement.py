@@ -12,13 +12,12 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from guerdon.evaluation.intervals import Interval, wilson
 from guerdon.judges.base import together
 from guerdon.judges.outcome import Failure
 from guerdon.judges.usage import BudgetSpent
-from guerdon.types import EMPTY, Episode, Score, Span, Task
+from guerdon.rewards.rehearsal import made_up
+from guerdon.types import EMPTY, Score, Task
 
 if TYPE_CHECKING:
     from guerdon.rewards.base import Reward
@@ -122,7 +121,7 @@ async def _judged(
     task = Task(f"labelled-{number}", row.prompt, row.data)
     async with slots:
         try:
-            return await reward([_episode(task, reply) for reply in row.replies], context)  # type: ignore[arg-type]
+            return await reward([made_up(task, reply) for reply in row.replies], context)  # type: ignore[arg-type]
         except BudgetSpent as error:
             return Failure("budget", str(error))
 
@@ -136,12 +135,6 @@ def _predicted(scores: Sequence[Score], category: Callable[[float], Hashable]) -
         return category(values[0])
     best = max(values)
     return values.index(best) if values.count(best) == 1 else TIE
-
-
-def _episode(task: Task, reply: str) -> Episode:
-    """An episode that says this; its tokens stand for nothing."""
-    ids, message = np.zeros(1, np.int64), {"role": "assistant", "content": reply}
-    return Episode(task, [Span(ids), Span(ids, np.zeros(1, np.float32), parent=0, message=message)])
 
 
 def _beyond(accuracy: Interval, chance: float) -> Interval | None:

@@ -44,6 +44,11 @@ class Voice(ABC):
     guard: Guard = field(default_factory=Guard)
     repairs: int = 1
 
+    @property
+    def needs_context(self) -> bool:
+        """Whether it can only be asked within a run."""
+        return False
+
     @abstractmethod
     async def say(self, messages: Sequence[Message], vote: int) -> Reply | Failure:
         """An answer in words. vote: different numbers are different draws, where the voice samples at all."""
@@ -56,6 +61,10 @@ class Voice(ABC):
         """ValueError for labels that this voice could never tell apart."""
         if len(set(labels)) != len(labels) or len(labels) < 2 or not all(labels):
             raise ValueError(f"the labels are {list(labels)}; expected two or more different ones, none empty")
+
+    async def close(self) -> None:
+        """Give back what it holds (connections); it can still be asked, and then takes them anew."""
+        return
 
     def within(self, context: Context | None) -> Voice:
         """This voice for one group's scoring, where it needs the run's samplers."""

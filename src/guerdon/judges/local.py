@@ -41,6 +41,10 @@ class LocalVoice(Voice):
     stop_tokens: tuple[int, ...] = ()
     seed: int = 0
 
+    @property
+    def needs_context(self) -> bool:
+        return self.sampler is None
+
     def within(self, context: Context | None) -> LocalVoice:
         """With the run's sampler, chat and seed. ValueError when the run has no such role."""
         if self.sampler is not None or context is None:

@@ -48,7 +48,7 @@ class ServerVoice(Voice):
     max_new_tokens: int = 512
     tokens_field: str = "max_tokens"
     timeout: float = 60.0
-    retries: int = 4
+    retries: int = 5
     max_wait: float = 60.0
     concurrency: int = 8
     per_minute: int | None = None

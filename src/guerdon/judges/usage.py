@@ -6,10 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from guerdon.judges.outcome import CAUSES, JudgeStopped
-from guerdon.metrics import Stats, Total
+
+if TYPE_CHECKING:
+    from guerdon.metrics import Stats
 
 MILLION = 1_000_000
 
@@ -72,6 +74,8 @@ class Usage:
 
     def stats(self, name: str = "judge") -> Stats:
         """Totals such as `judge/calls` and `judge/failures/network`; every cause is there, so that none is missed."""
+        from guerdon.metrics import Total
+
         plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "failures"}
         causes = {f"failures/{cause}": self.failures[cause] for cause in CAUSES}
         return {f"{name}/{key}": Total(float(value)) for key, value in {**plain, **causes}.items()}

@@ -53,7 +53,7 @@ class Wire:
     purse: Purse
     key_env: str | None = None
     timeout: float = 60.0
-    retries: int = 4
+    retries: int = 5
     max_wait: float = 60.0
     concurrency: int = 8
     per_minute: int | None = None
@@ -88,7 +88,7 @@ class Wire:
                     self.purse.settle(most, spent)
             if not isinstance(result, _Problem):
                 return result[0]
-            pause = result.wait if result.wait is not None else backoff(attempt, self.max_wait, self.clock.random())
+            pause = max(result.wait or 0.0, backoff(attempt, self.max_wait, self.clock.random()))
             if not result.again or attempt == self.retries or (result.failure.cause == "empty" and attempt):
                 return _after(result.failure, attempt)
             if pause > self.max_wait:

@@ -38,6 +38,7 @@ class Judge:
     role: str = "judge"
     name: str = "judge"
     weight: float = 1.0
+    needs_context = True
 
     async def __call__(self, group: Group, context: Context) -> list[Score]:
         return await together([self._judge(episode, context, i) for i, episode in enumerate(group)])

@@ -65,6 +65,10 @@ class JudgeScore:
             if self.votes > 1:
                 raise ValueError(f"votes is {self.votes}; grades by labels are exact, expected 1")
 
+    @property
+    def needs_context(self) -> bool:
+        return self.voice.needs_context
+
     async def __call__(self, group: Group, context: Context) -> list[Score]:
         voice, question = self.voice.within(context), question_of(group[0].task, self.name, context)
         return await together([self._score(voice, question, episode) for episode in group])
@@ -112,6 +116,10 @@ class JudgeRubric:
     name: str = "judge_rubric"
     weight: float = 1.0
 
+    @property
+    def needs_context(self) -> bool:
+        return self.voice.needs_context
+
     async def __call__(self, group: Group, context: Context) -> list[Score]:
         voice, question = self.voice.within(context), question_of(group[0].task, self.name, context)
         return await together([self._score(voice, question, episode) for episode in group])
@@ -156,6 +164,10 @@ class JudgeCompare:
     def __post_init__(self) -> None:
         if self.votes < 1:
             raise ValueError(f"votes is {self.votes}; expected at least 1")
+
+    @property
+    def needs_context(self) -> bool:
+        return self.voice.needs_context
 
     async def __call__(self, group: Group, context: Context) -> list[Score]:
         voice, question = self.voice.within(context), question_of(group[0].task, self.name, context)
