@@ -213,6 +213,12 @@ def test_long_replies_are_not_searched():
     assert "11 characters" in found[0].verdict.reason
 
 
+def test_a_pattern_that_takes_for_ever_is_stopped():
+    reward = MatchesPattern("(a+)+b", timeout=0.3, worth=Worth(timed_out=-1.0))
+    found = scores(reward, group(["a" * 40, "ab"]))
+    assert [(s.verdict.status, s.value) for s in found] == [("timed_out", -1.0), ("right", 1.0)]
+
+
 def test_a_broken_pattern_is_refused():
     with pytest.raises(ValueError, match="no regular expression"):
         MatchesPattern("(a")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from guerdon.rewards.load import Grading, list_rewards, load_reward, load_rewards
+from guerdon.rewards.load import CATALOG, Grading, list_rewards, load_reward, load_rewards
 from guerdon.rewards.worth import Worth
 from tests.replies import group, scores
 
@@ -45,3 +45,22 @@ def test_what_a_run_says_goes_for_every_verifier(tmp_path):
 def test_what_cannot_be_loaded_is_said(spec, message):
     with pytest.raises((ValueError, FileNotFoundError), match=message):
         load_reward(spec)
+
+
+NEEDED = {"pattern": "?pattern=a%2Bb", "length": "?per_token=0.01", "overlong": "?max_tokens=16&buffer=4"}
+"""Settings that a reward cannot do without."""
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_every_reward_can_be_named_and_tried(name):
+    reward = load_reward(name + NEEDED.get(name, ""), weight=0.5)
+    assert (reward.weight, reward.name) == (0.5, name)
+    data = {"answer": "4", "constraints": [{"kind": "no_comma"}], "tests": [{"stdin": "", "stdout": "4"}]}
+    found = scores(reward, group(["it is 4"], **data))
+    assert found[0].value is not None
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_reward_without_what_it_needs_says_so(name):
+    with pytest.raises(ValueError, match=f"reward '{name}': .*"):
+        load_reward(name)

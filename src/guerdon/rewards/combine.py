@@ -137,6 +137,11 @@ class Combination:
                 "its own (name=...)"
             )
 
+    @property
+    def needs_context(self) -> bool:
+        """Whether a part can only be asked while a run goes on."""
+        return any(getattr(part, "needs_context", False) for part in self.parts)
+
     async def __call__(self, group: Group, context: Context) -> list[Score]:
         told = await asyncio.gather(*(part(group, context) for part in self.parts), return_exceptions=True)
         columns = [self._column(part, scores, group) for part, scores in zip(self.parts, told, strict=True)]

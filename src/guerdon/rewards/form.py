@@ -6,12 +6,15 @@ where a chat template starts the reply with <think>, the reply has only the clos
 
 from __future__ import annotations
 
+import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from guerdon.pool.outcome import Limits
+from guerdon.pool.pool import shared
 from guerdon.rewards.worth import WORTH, Worth
 from guerdon.rewards.written import Written, marks, written_in
 from guerdon.types import Episode, Score, Verdict
@@ -35,14 +38,15 @@ class Form(ABC):
     tags: tuple[str, ...] = ()
 
     @abstractmethod
-    def check(self, written: Written) -> Verdict: ...
+    async def check(self, written: Written) -> Verdict: ...
 
     async def __call__(self, group: Group, context: Context) -> list[Score]:
-        return [self.worth.score(self._verdict(episode, context)) for episode in group]
+        verdicts = await asyncio.gather(*(self._verdict(episode, context) for episode in group))
+        return [self.worth.score(verdict) for verdict in verdicts]
 
-    def _verdict(self, episode: Episode, context: Context | None) -> Verdict:
+    async def _verdict(self, episode: Episode, context: Context | None) -> Verdict:
         written = written_in(episode, context.chat if context else None, self.tags)
-        verdict = self.check(written) if written.said.strip() else Verdict("no_answer", "the reply is empty")
+        verdict = await self.check(written) if written.said.strip() else Verdict("no_answer", "the reply is empty")
         cut = "; the reply was cut off at its token limit" if episode.stop == "length" else ""
         return Verdict(verdict.status, verdict.reason + cut, verdict.extracted, STAGE)
 
@@ -68,7 +72,7 @@ class TagFormat(Form):
         ):
             raise ValueError(f"tags are {self.tags!r}; expected one or more different names such as 'think'")
 
-    def check(self, written: Written) -> Verdict:
+    async def check(self, written: Written) -> Verdict:
         return _judged(written, self.tags, answer_follows=False)
 
 
@@ -85,7 +89,7 @@ class ThinkFormat(Form):
     worth: Worth = WORTH
     tags = ("think",)
 
-    def check(self, written: Written) -> Verdict:
+    async def check(self, written: Written) -> Verdict:
         return _judged(written, self.tags, answer_follows=True)
 
 
@@ -94,7 +98,8 @@ class MatchesPattern(Form):
     """'right' when Python's `re.search` finds the pattern in what the policy said; ^ and $ hold it to the whole.
 
     (?s), (?i) at the start set flags. A reply of more than `max_chars` characters is not searched: 'cannot_tell'. The
-    cap does not make a pattern harmless whose repetitions are nested, such as (a+)+b: it can hang on few characters.
+    search runs in a worker, since a pattern whose repetitions are nested, such as (a+)+b, can take for ever on a few
+    characters: after `timeout` seconds the verdict is 'timed_out'.
     """
 
     pattern: str
@@ -102,6 +107,7 @@ class MatchesPattern(Form):
     weight: float = 1.0
     worth: Worth = WORTH
     max_chars: int = 20_000
+    timeout: float = 1.0
 
     def __post_init__(self) -> None:
         try:
@@ -109,13 +115,22 @@ class MatchesPattern(Form):
         except re.error as error:
             raise ValueError(f"the pattern {self.pattern!r} is no regular expression: {error}") from error
 
-    def check(self, written: Written) -> Verdict:
+    async def check(self, written: Written) -> Verdict:
         if len(written.said) > self.max_chars:
             return Verdict("cannot_tell", f"{len(written.said)} characters, more than the {self.max_chars} searched")
-        found = re.search(self.pattern, written.said)
-        if found is None:
+        limits = Limits(seconds=self.timeout)
+        outcome = await shared().run(f"{__name__}:search", self.pattern, written.said, limits=limits)
+        if not outcome.ok:
+            return Verdict("timed_out" if outcome.status == "timed_out" else "failed", outcome.reason)
+        if outcome.value is None:
             return Verdict("wrong", f"nothing matches {self.pattern!r}")
-        return Verdict("right", "the pattern is there", found.group())
+        return Verdict("right", "the pattern is there", outcome.value)
+
+
+def search(pattern: str, text: str) -> str | None:
+    """What a pattern finds first in a text; called in a worker."""
+    found = re.search(pattern, text)
+    return None if found is None else found.group()
 
 
 def _judged(written: Written, tags: Sequence[str], answer_follows: bool) -> Verdict:

@@ -27,6 +27,16 @@ CATALOG: Mapping[str, str] = {
     "numeric": "guerdon.rewards.verify.number:NumericMatch",
     "math": "guerdon.rewards.verify.math.match:MathMatch",
     "instructions": "guerdon.rewards.verify.instructions:Instructions",
+    "f1": "guerdon.rewards.overlap:TokenF1",
+    "rouge": "guerdon.rewards.overlap:Rouge",
+    "bleu": "guerdon.rewards.overlap:Bleu",
+    "chrf": "guerdon.rewards.overlap:ChrF",
+    "think_format": "guerdon.rewards.form:ThinkFormat",
+    "tag_format": "guerdon.rewards.form:TagFormat",
+    "pattern": "guerdon.rewards.form:MatchesPattern",
+    "repetition": "guerdon.rewards.shape:Repetition",
+    "length": "guerdon.rewards.shape:LengthPenalty",
+    "overlong": "guerdon.rewards.shape:Overlong",
 }
 """Names and where they live; imported when asked for, since some stand on optional libraries."""
 
