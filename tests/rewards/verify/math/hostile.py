@@ -53,14 +53,14 @@ EVERYTHING = [
 ]
 CODE = [
     *items(
-        r"""__import__('os').getpid() § exec('print(42)') § eval('42') § open('/etc/passwd').read()
-        § ().__class__.__bases__[0] § lambda x: x § Symbol('x') § sympify('42') § solve(x-42, x) § S('x')
+        r"""__import__('os').getpid() § exec('print(6*7)') § eval('6*7') § open('/etc/passwd').read()
+        § ().__class__.__bases__[0] § lambda x: x § Symbol('x') § sympify('6*7') § solve(x-6*7, x) § S('x')
         § Dummy() § Wild('w') § Function('f')(x) § symbols('x') § {gold} § {answer} § {0} § %s § %(gold)s
         § ${gold} § $(cat gold) § {{gold}} § {gold!r} § $gold$ § {task.data[answer]} § ' § " § ''' § x;import os
-        § None or 42 or 43 § [x for x in range(99)] § \input{gold} § <b>x</b> § \def\x{42}\x,\x
-        § \newcommand{\a}{42}\a,\a § \write18{ls} § \csname boxed\endcsname{42}{43}"""
+        § None or 41 or 43 § [x for x in range(99)] § \input{gold} § <b>x</b> § \def\x{41}\x,\x
+        § \newcommand{\a}{41}\a,\a § \write18{ls} § \csname boxed\endcsname{41}{43}"""
     ),
-    *('"""', "\x00", "42\x00\x00,43", "\ud7ff", "\u202e24", "\ufeff", "\u200b", "\u2028", "\U0001d7dc\U0001d7db"),
+    *('"""', "\x00", "42\x00,43", "\ud7ff", "\u202e24", "\ufeff", "\u200b", "\u2028", "\U0001d7dc\U0001d7db"),
 ]
 HOSTILE = [*EVASIVE, *NOT_NUMBERS, *EVERYTHING, *CODE]
 
