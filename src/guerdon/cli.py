@@ -153,6 +153,33 @@ def doctor(json: Json = False, debug: Debug = False) -> Result:
     return run()
 
 
+data_app = typer.Typer(help="Look at data before it is trained on.", rich_markup_mode=None)
+app.add_typer(data_app, name="data")
+
+
+@data_app.command("check")
+def data_check(
+    file: Annotated[str, typer.Argument(help="A .jsonl, .json, .csv or .parquet file, or hub:NAME[:CONFIG][:SPLIT].")],
+    model: Annotated[str | None, typer.Option(help="Show rows as this MODEL sees them, and count its tokens.")] = None,
+    layout: Annotated[str | None, typer.Option(help="What the rows are, where their columns do not say.")] = None,
+    column: Annotated[list[str] | None, typer.Option(help="FIELD=COLUMN, such as prompt=question; repeatable.")] = None,
+    rows: Annotated[str | None, typer.Option(help="FIRST:LAST, a part of the rows: -100: is the last 100.")] = None,
+    against: Annotated[str | None, typer.Option(help="An evaluation file or task set: find overlap with it.")] = None,
+    reward: Annotated[str | None, typer.Option(help="Try each answer as the reply with this reward.")] = None,
+    max_prompt_tokens: Annotated[int | None, typer.Option(min=1, help="A row with a longer prompt is bad.")] = None,
+    on_bad_rows: Annotated[str | None, typer.Option(help="error (the default): fail if there are any; or skip.")] = None,
+    show: Annotated[int, typer.Option(min=0, help="Rows to show.")] = 1,
+    probe: Annotated[int, typer.Option(min=0, help="See if MODEL knows the first N problems by heart.")] = 0,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Say what a file of rows is understood as, and which rows are bad, repeated, too long or evaluated on."""
+    from guerdon.commands.data import Wish, check
+
+    wish = Wish(file, model, layout, column or (), rows, against, reward, max_prompt_tokens, on_bad_rows, show, probe)
+    return check(wish)
+
+
 model_app = typer.Typer(help="Look at a model before it is trained.", rich_markup_mode=None)
 app.add_typer(model_app, name="model")
 

@@ -18,12 +18,16 @@ _SAMPLE = [{"role": "user", "content": "question"}, {"role": "assistant", "conte
 
 @dataclass(frozen=True)
 class Words:
-    """A model without its weights: how it writes conversations, and what its files say of ends and ids."""
+    """A model without its weights: how it writes conversations, and what its files say of ends, ids and length.
+
+    positions: the longest sequence it was made for; None where it does not say.
+    """
 
     chat: Chat
     generation: Any
     source: Path | str
     vocabulary: int
+    positions: int | None
 
 
 def load_words(model: str, end_token: str | None = None) -> Words:
@@ -48,22 +52,29 @@ def load_words(model: str, end_token: str | None = None) -> Words:
         if end not in tokenizer.get_vocab():
             raise ValueError(f"the end token {end!r} is not one token of {source}; name one of its vocabulary")
         tokenizer.eos_token = end
-    return Words(Chat(tokenizer, template=trained.get("chat_template")), _generation(source), source, vocabulary)
+    config = _config(source)
+    positions = None if config is None else getattr(config.get_text_config(), "max_position_embeddings", None)
+    chat = Chat(tokenizer, template=trained.get("chat_template"))
+    return Words(chat, _generation(source, config), source, vocabulary, positions)
 
 
-def _generation(source: Path | str) -> Any:
-    """The model's generation config; None where it has neither one of its own nor a config to take it from."""
-    from transformers import AutoConfig, GenerationConfig
+def _config(source: Path | str) -> Any:
+    """The model's configuration; None of a folder of adapters."""
+    from transformers import AutoConfig
 
-    local = isinstance(source, Path)
-    try:
-        return GenerationConfig.from_pretrained(str(source), local_files_only=local)
-    except OSError:
-        pass
-    try:
-        return GenerationConfig.from_model_config(AutoConfig.from_pretrained(str(source), local_files_only=local))
-    except OSError:
+    if isinstance(source, Path) and not (source / "config.json").is_file():
         return None
+    return AutoConfig.from_pretrained(str(source), local_files_only=isinstance(source, Path))
+
+
+def _generation(source: Path | str, config: Any) -> Any:
+    """The model's generation config, else what its configuration says of it, if it has one."""
+    from transformers import GenerationConfig
+
+    try:
+        return GenerationConfig.from_pretrained(str(source), local_files_only=isinstance(source, Path))
+    except OSError:
+        return None if config is None else GenerationConfig.from_model_config(config)
 
 
 def check(model: str, end_token: str | None = None) -> dict[str, Any]:

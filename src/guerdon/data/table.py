@@ -11,7 +11,7 @@ from typing import Literal
 from guerdon.data.layouts import ALL, Layout, find_layout
 from guerdon.data.parts import typed
 from guerdon.data.row import Row
-from guerdon.tasks.files import BadRow, Numbered, read_hub, read_rows, sliced
+from guerdon.tasks.files import FOLDER_MARKS, BadRow, Numbered, read_hub, read_rows, sliced
 from guerdon.types import EMPTY
 
 OnBadRows = Literal["error", "skip"]
@@ -32,8 +32,13 @@ class Table:
 
 
 def stored(name: str, rows: str | None = None) -> list[Numbered]:
-    """The stored rows of a file, or of `hub:name[:config][:split]`; rows: 'first:last', a part of them."""
-    found = read_hub(name.removeprefix("hub:"), None) if name.startswith("hub:") else read_rows(Path(name).expanduser())
+    """The stored rows of a file, of `hub:name[:config][:split]`, or of the folder of a data set.
+
+    rows: a part of them, 'first:last'.
+    """
+    saved = any((Path(name) / mark).is_file() for mark in FOLDER_MARKS)
+    hub = name.startswith("hub:") or saved
+    found = read_hub(name.removeprefix("hub:"), None) if hub else read_rows(Path(name).expanduser())
     return sliced(found, rows, name)
 
 
@@ -61,17 +66,22 @@ def table_of(
     return Table(where, found, good, bad)
 
 
-def usable(table: Table, on_bad_rows: OnBadRows) -> list[Row]:
+def usable(table: Table, on_bad_rows: str) -> list[Row]:
     """The rows that can be used. 'error': the first bad row is raised. 'skip': they are left out, with a warning."""
-    if on_bad_rows not in ("error", "skip"):
-        raise ValueError(f"on_bad_rows is {on_bad_rows!r}; expected 'error' or 'skip'")
-    if table.bad and on_bad_rows == "error":
+    if known(on_bad_rows) == "error" and table.bad:
         raise table.bad[0]
     if not table.rows:
         raise ValueError(f"{table.where} has no row that can be used; the first fault: {table.bad[0]}")
     if table.bad:
         warnings.warn(skipped(table), stacklevel=2)
     return table.rows
+
+
+def known(on_bad_rows: str) -> OnBadRows:
+    """What is to happen to bad rows, checked. ValueError when it is neither."""
+    if on_bad_rows not in ("error", "skip"):
+        raise ValueError(f"on_bad_rows is {on_bad_rows!r}; expected 'error' or 'skip'")
+    return "error" if on_bad_rows == "error" else "skip"
 
 
 def skipped(table: Table) -> str:

@@ -5,7 +5,7 @@ Tokens that are to be trained on are 'sampled' spans whose log-probabilities are
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -29,12 +29,16 @@ OPTIONS = ("on_bad_rows", "rows", "layout")
 """What may stand after a file's name beside the names of columns: `pairs.jsonl?on_bad_rows=skip&rows=:1000`."""
 
 
+Make = Callable[[Row, "Chat", str], Group]
+"""(row, chat, name of the row) -> the group it stands for."""
+
+
 @dataclass(frozen=True)
 class Read:
-    """What is learned from a row. layouts: those it understands; make: (row, chat, name of the row) -> its group."""
+    """What is learned from rows. layouts: those it understands."""
 
     layouts: tuple[str, ...]
-    make: Callable[[Row, Chat, str], Group]
+    make: Make
 
     def __call__(self, row: Columns, chat: Chat, name: str) -> Group:
         """The group that one stored row stands for. ValueError says what is wrong with it."""
@@ -51,21 +55,21 @@ def groups(file: str, read: Read, chat: Chat) -> list[Group]:
     name, options, columns = read_options(file)
     on_bad_rows, path = options.get("on_bad_rows", "error"), Path(name).expanduser()
     table = table_of(stored(name, options.get("rows")), str(path), read.layouts, columns, options.get("layout"))
-    found, rendered = rendering(table, read, chat)
-    usable(rendered, on_bad_rows)
-    return found
+    found = list(attempts(table, read.make, chat))
+    bad = [*table.bad, *(fault for _, fault in found if isinstance(fault, BadRow))]
+    good = [(row, group) for row, group in found if not isinstance(group, BadRow)]
+    usable(replace(table, rows=[row for row, _ in good], bad=sorted(bad, key=lambda fault: fault.row)), on_bad_rows)
+    return [group for _, group in good]
 
 
-def rendering(table: Table, read: Read, chat: Chat) -> tuple[list[Group], Table]:
-    """The group of each row that can be rendered, and the table with those that cannot among its bad rows."""
-    name, found, rows, bad = Path(table.where).name, [], [], list(table.bad)
+def attempts(table: Table, make: Make, chat: Chat) -> Iterator[tuple[Row, Group | BadRow]]:
+    """Each row of a table with the group it becomes, or with why it cannot be written as this chat writes."""
+    name = Path(table.where).name
     for row in table.rows:
         try:
-            found.append(read.make(row, chat, f"{name}/{row.number}"))
-            rows.append(row)
+            yield row, make(row, chat, f"{name}/{row.number}")
         except (ValueError, TypeError) as error:
-            bad.append(BadRow(table.where, row.number, str(error)))
-    return found, replace(table, rows=rows, bad=sorted(bad, key=lambda fault: fault.row))
+            yield row, BadRow(table.where, row.number, str(error))
 
 
 def read_options(file: str) -> tuple[str, dict[str, Any], dict[str, str]]:
