@@ -1,8 +1,9 @@
 """Values of expressions to many digits, where exact arithmetic does not reach: roots, logarithms, angles, complex.
 
-Two expressions that differ in any of 60 digits are different. Those that agree in 90 are taken as equal; nothing in
-between is decided. A sum whose terms cancel to the last digit is zero, and one whose small terms would drown in its
-large ones is refused, so that 1 + 10^-400 is never 1.
+Values are computed to 130 digits, and as many more as the numbers in the expressions have. Two that differ within the
+first 70 of them are different, those that agree in all but the last 40 are taken as equal, and nothing in between is
+decided. A sum whose terms cancel to the last digits is zero; one whose small terms would drown in its large ones, or a
+function of a number so small that it would round, is refused: 1 + 10^-400 is never 1, nor is cos(10^-400).
 """
 
 from __future__ import annotations
@@ -11,26 +12,39 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-import mpmath
+import mpmath  # type: ignore[import-untyped]
 
-from guerdon.rewards.verify.math.exact import UndefinedError
-from guerdon.rewards.verify.math.values import Apply, CannotTellError, Const, Name, Node, Num
+from guerdon.rewards.verify.math.exact import UndefinedError, size
+from guerdon.rewards.verify.math.values import Apply, CannotTellError, Const, Name, Node, Num, leaves
 
 DIGITS = 130
-SAME, DIFFERENT = mpmath.mpf(10) ** -90, mpmath.mpf(10) ** -60
-"""Relative gaps up to which values are the same, and from which they are different."""
-_DROWNED = mpmath.mpf(10) ** -70
+_MAX_DIGITS = 4000
 _MAX_POWER = 10**6
-_MAX_ARGUMENT = mpmath.mpf(10) ** 30
+_MAX_ARGUMENT = mpmath.mpf(10) ** 25
+_MIN_ARGUMENT = mpmath.mpf(10) ** -25
 
 
-def value(node: Node, point: Mapping[str, Fraction], real: bool) -> Any:
-    """The mpmath number of an expression where the variables have these values, to about 100 digits.
+def digits(*nodes: Node) -> int:
+    """The digits to which expressions are computed. CannotTellError where their numbers ask for too many."""
+    bits = sum(size(leaf.value) for node in nodes for leaf in leaves(node) if isinstance(leaf, Num))
+    needed = DIGITS + bits // 3
+    if needed > _MAX_DIGITS:
+        raise CannotTellError("numbers too large to compare by their digits")
+    return needed
+
+
+def _unit(places: int) -> Any:
+    """One in the place that is this many before the last digit computed."""
+    return mpmath.mpf(10) ** (places - mpmath.mp.dps)
+
+
+def value(node: Node, point: Mapping[str, Fraction], real: bool, precision: int = DIGITS) -> Any:
+    """The mpmath number of an expression where the variables have these values, to about `precision` digits.
 
     real: whether roots and logarithms of negative numbers are undefined (else their principal complex values).
     UndefinedError where it has none; CannotTellError where it is too large to compute.
     """
-    with mpmath.workdps(DIGITS):
+    with mpmath.workdps(precision):
         try:
             return _value(node, point, real)
         except (ZeroDivisionError, ValueError, OverflowError) as error:
@@ -76,9 +90,9 @@ def _apply(node: Apply, args: list[Any], real: bool) -> Any:
 
 def _sum(args: list[Any]) -> Any:
     total, largest = mpmath.fsum(args), max(abs(arg) for arg in args)
-    if abs(total) <= largest * mpmath.mpf(10) ** -100:
+    if abs(total) <= largest * _unit(30):
         return mpmath.mpf(0)
-    if abs(total) <= largest * _DROWNED or any(0 < abs(arg) < largest * _DROWNED for arg in args):
+    if abs(total) <= largest * _unit(60) or any(0 < abs(arg) < largest * _unit(60) for arg in args):
         raise CannotTellError("terms too far apart to add")
     return total
 
@@ -91,8 +105,11 @@ def _power(base: Any, exponent: Any, real: bool) -> Any:
     whole = mpmath.isint(exponent) if mpmath.im(exponent) == 0 else False
     if real and not whole and mpmath.re(base) < 0:
         raise UndefinedError("a negative number to a power that is not whole")
-    if abs(exponent) * (abs(mpmath.log(abs(base))) + 1) > _MAX_POWER:
+    logarithm = mpmath.log(abs(base))
+    if abs(exponent) * (abs(logarithm) + 1) > _MAX_POWER:
         raise CannotTellError("a power too large to compute")
+    if 0 < abs(exponent * logarithm) < _MIN_ARGUMENT:
+        raise CannotTellError("a power too close to one")
     return mpmath.power(base, exponent)
 
 
@@ -113,7 +130,7 @@ def _whole(head: str, arg: Any) -> Any:
     if mpmath.im(arg) != 0 or abs(arg) > _MAX_ARGUMENT:
         raise CannotTellError(f"{head} of a number that is complex or too large")
     near = mpmath.nint(arg)
-    if arg != near and abs(arg - near) < DIFFERENT:
+    if arg != near and abs(arg - near) < _unit(60):
         raise CannotTellError(f"{head} too close to a whole number")
     return mpmath.floor(arg) if head == "floor" else mpmath.ceil(arg)
 
@@ -151,14 +168,19 @@ _FUNCTIONS = {
 _ARITY = {"log": (1, 2), "lg": (1, 2), "binom": (2, 2), "max": (1, 99), "min": (1, 99)}
 
 
+_LIMITS = {"exp": _MAX_POWER, "sinh": _MAX_POWER, "cosh": _MAX_POWER, "tanh": 60, "factorial": 10**5, "binom": 10**5}
+
+
 def _function(head: str, args: list[Any], real: bool) -> Any:
     least, most = _ARITY.get(head, (1, 1))
     if not least <= len(args) <= most:
         raise CannotTellError(f"{head} of {len(args)} arguments")
     large = max(abs(arg) for arg in args)
-    limit = {"exp": _MAX_POWER, "sinh": _MAX_POWER, "cosh": _MAX_POWER, "factorial": 10**5, "binom": 10**5}
-    if large > limit.get(head, _MAX_ARGUMENT) and head not in ("ln", "log", "lg", "abs", "percent", "max", "min"):
-        raise CannotTellError(f"{head} of a number too large")
+    if head not in ("ln", "log", "lg", "abs", "percent", "max", "min"):
+        if large > _LIMITS.get(head, _MAX_ARGUMENT):
+            raise CannotTellError(f"{head} of a number too large")
+        if 0 < min(abs(arg) for arg in args) < _MIN_ARGUMENT and head != "degree":
+            raise CannotTellError(f"{head} of a number too small")
     if real and head in ("ln", "log", "lg") and any(mpmath.re(arg) <= 0 for arg in args):
         raise UndefinedError("the logarithm of a number that is not positive")
     if real and head in ("arcsin", "arccos") and large > 1:
@@ -166,7 +188,7 @@ def _function(head: str, args: list[Any], real: bool) -> Any:
     if head in ("max", "min") and any(mpmath.im(arg) for arg in args):
         raise UndefinedError(f"{head} of complex numbers")
     result = _FUNCTIONS[head](*args)
-    tiny = mpmath.mpf(10) ** -100
+    tiny = _unit(30)
     if head in ("sin", "cos", "tan", "cot", "sec") and abs(result) < tiny * max(1, large):
         return mpmath.mpf(0)
     if head in ("tan", "cot", "sec", "csc") and abs(result) > 1 / tiny:
@@ -174,13 +196,13 @@ def _function(head: str, args: list[Any], real: bool) -> Any:
     return result
 
 
-def same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any, precision: int = DIGITS) -> bool:
     """Whether two values are equal; CannotTellError where they agree in more digits than different numbers would."""
-    with mpmath.workdps(DIGITS):
+    with mpmath.workdps(precision):
         gap, scale = abs(a - b), max(abs(a), abs(b))
-        if gap <= SAME * scale:
+        if gap <= _unit(40) * scale:
             return True
-        if gap >= DIFFERENT * scale:
+        if gap >= _unit(60) * scale:
             return False
     raise CannotTellError("values too close to tell apart")
 

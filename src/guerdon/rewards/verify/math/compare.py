@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
-from guerdon.rewards.verify.math.relation import REALS, Said, holds, said, same_relation
+from guerdon.rewards.verify.math.intervals import REALS, merged
+from guerdon.rewards.verify.math.relation import Said, holds, said, same_relation, settled
 from guerdon.rewards.verify.math.scalar import equal, infinite
 from guerdon.rewards.verify.math.units import LETTERS, canonical
 from guerdon.rewards.verify.math.values import (
@@ -42,6 +43,7 @@ _REAL_WORDS = ("all real numbers", "all reals", "real numbers", "all real")
 
 def compare(a: Value, b: Value) -> tuple[bool, str]:
     """Whether two answers are the same, and the stage that said so. CannotTellError where that cannot be decided."""
+    a, b = settled(a), settled(b)
     left, right = said(a), said(b)
     if isinstance(a, Relation) and isinstance(b, Relation) and not (left.label and left.label == right.label):
         if left.label and right.label and (_fixed(left.value) and _fixed(right.value)):
@@ -88,8 +90,10 @@ def _values(a: Value, b: Value) -> bool:
 
 def _plain(value: Value) -> Value:
     """A set of one value as that value; every spelling of the real line as one interval."""
-    if isinstance(value, SetOf) and len(value.items) == 1 and not isinstance(value.items[0], Relation):
+    if isinstance(value, SetOf) and len(value.items) == 1 and not isinstance(value.items[0], Relation | SetOf):
         return _plain(value.items[0])
+    if isinstance(value, Union):
+        return merged(value)
     if isinstance(value, Text) and value.text in _REAL_WORDS:
         return REALS
     if isinstance(value, Quantity) and value.node == Name("bb R"):
@@ -182,7 +186,7 @@ def matched(left: Sequence[Value], right: Sequence[Value], same: Callable[[Value
 
 def _answers(a: Value, b: Value) -> bool:
     """Items of a list: both with a label, or both without."""
-    if bool(said(a).label) != bool(said(b).label):
+    if bool(said(settled(a)).label) != bool(said(settled(b)).label):
         return False
     return compare(a, b)[0]
 

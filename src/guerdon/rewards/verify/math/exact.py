@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from guerdon.rewards.verify.math.values import Apply, CannotTellError, Const, Name, Node, Num
@@ -59,7 +59,7 @@ def _gathered(node: Apply) -> Node:
     return Apply(node.head, (Num(apply(node.head, numbers)), *rest))
 
 
-def _infinite(nodes: list[Node]) -> bool:
+def _infinite(nodes: Sequence[Node]) -> bool:
     return any(isinstance(node, Const) and node.name == "oo" for node in nodes)
 
 
@@ -121,8 +121,10 @@ def apply(head: str, args: list[Fraction]) -> Fraction:
         return _root(*args)
     if head == "percent":
         return args[0] / 100
-    if head in ("floor", "ceil", "abs"):
-        return Fraction({"floor": math.floor, "ceil": math.ceil, "abs": abs}[head](args[0]))
+    if head == "abs":
+        return abs(args[0])
+    if head in ("floor", "ceil"):
+        return Fraction(math.floor(args[0]) if head == "floor" else math.ceil(args[0]))
     if head == "factorial":
         return Fraction(_factorial(args[0]))
     if head == "binom":

@@ -109,6 +109,11 @@ class Expressions(Cursor):
                 factor = times(MINUS_ONE, factor) if negative else factor
                 factors.append(over(Num(Fraction(1)), factor) if divide else factor)
                 divided = divide
+            elif self.at("%"):
+                self.take()
+                if divided:
+                    raise CannotTellError("a percentage after '/' without brackets")
+                factors = [Apply("percent", (factors[0] if len(factors) == 1 else times(*factors),))]
             elif self.starts_factor():
                 if divided:
                     raise CannotTellError("a product after '/' without brackets")
@@ -169,9 +174,6 @@ class Expressions(Cursor):
                 if self.at("!"):
                     raise CannotTellError("a double factorial")
                 node = Apply("factorial", (node,))
-            elif self.at("%"):
-                self.take()
-                node = Apply("percent", (node,))
             elif (
                 self.at("^") and self.position + 1 < len(self.tokens) and self.tokens[self.position + 1].text == "circ"
             ):

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from guerdon.rewards.verify.extract import after_hashes, boxed, tagged
 from guerdon.rewards.verify.math.lexer import MAX_LENGTH
-from guerdon.rewards.verify.number import last_number
+from guerdon.rewards.verify.math.prose import END, has_words, last_answer, stated
 
 
 @dataclass(frozen=True)
@@ -30,12 +30,7 @@ class Found:
     way: str
 
 
-_PHRASE = re.compile(r"(?:\banswer(?:\s+is|\s*:|\s*=)|\banswer\b[^.\n$]{0,60}?\bis\b)\s*[:=]?(?!\s*not\b)", re.IGNORECASE)
-_END = re.compile(r"\.(?=\s|$)|\n|(?<!\d)\.(?=\s*$)")
-_DOLLARS = re.compile(r"\$\$([^$]{1,2000})\$\$|(?<![\\$])\$([^$\n]{1,1000}?)(?<!\\)\$|\\\(([^\n]{1,1000}?)\\\)|\\\[(.{1,2000}?)\\\]", re.S)
-_COMMAND = re.compile(r"\\text\s*\{[^{}]*\}|\\[A-Za-z]+")
-_WORD = re.compile(r"[A-Za-z]{3,}")
-_NUMBER = re.compile(r"\d")
+_PHRASE = re.compile(r"(?:\banswer(?:\s+is|\s*:|\s*=)|\banswer\b[^.\n$]{0,60}?\bis\b)\s*[:=]?", re.IGNORECASE)
 
 
 def candidates(reply: str) -> Iterator[Found]:
@@ -46,10 +41,7 @@ def candidates(reply: str) -> Iterator[Found]:
         yield marked
         return
     phrase = _after_phrase(text)
-    if phrase is not None:
-        yield from _within(phrase, "phrase")
-        return
-    yield from _within(text.strip(), "whole")
+    yield from _in_words(text.strip(), "whole") if phrase is None else _in_words(phrase, "phrase")
 
 
 def _marked(text: str) -> Found | None:
@@ -61,29 +53,27 @@ def _marked(text: str) -> Found | None:
 
 
 def _after_phrase(text: str) -> str | None:
-    matches = list(_PHRASE.finditer(text))
-    if not matches:
+    start = None
+    for match in _PHRASE.finditer(text):
+        start = match.end()
+    if start is None:
         return None
-    rest = text[matches[-1].end() :].strip()
-    end = _END.search(rest)
+    rest = text[start:].strip()
+    end = END.search(rest)
     return (rest[: end.start()] if end else rest).strip(" *:")
 
 
-def _within(text: str, way: str) -> Iterator[Found]:
-    """The text, and where it has words: the last mathematics in it, or its number (the only one, after a phrase)."""
+def _in_words(text: str, way: str) -> Iterator[Found]:
+    """The text itself, and where it has words, what they say the answer is."""
     if len(text) <= MAX_LENGTH:
         yield Found(text, way)
-    if not _WORD.search(_COMMAND.sub(" ", text)):
+    if not has_words(text):
         return
-    math = _last_math(text)
-    if math is not None:
-        yield Found(math, "dollars" if way == "whole" else way)
+    if way == "phrase":
+        number = stated(text)
+        if number is not None:
+            yield Found(number, way)
         return
-    number = last_number(text)
-    if number is not None and (way == "whole" or len(re.findall(r"\d[\d,.]*", text)) == 1):
-        yield Found(number.text, "number" if way == "whole" else way)
-
-
-def _last_math(text: str) -> str | None:
-    found = [match for match in _DOLLARS.finditer(text) if _NUMBER.search(match.group()) or len(match.group()) < 200]
-    return next((group for group in found[-1].groups() if group is not None), None) if found else None
+    found = last_answer(text)
+    if found is not None:
+        yield Found(*found)

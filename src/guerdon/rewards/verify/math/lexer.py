@@ -9,6 +9,7 @@ from fractions import Fraction
 
 from guerdon.rewards.verify.math.units import WORDS
 from guerdon.rewards.verify.math.values import CannotTellError, Num
+from guerdon.rewards.verify.math.words import is_word
 
 MAX_LENGTH = 2000
 """Characters of an answer that are looked at; a longer one cannot be told."""
@@ -25,14 +26,12 @@ class Token:
     """Whether white space stood before it."""
 
 
-FUNCTIONS = frozenset(
-    "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp floor ceil gcd lcm max min".split()
-)
+_FUNCTION_NAMES = "sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp floor ceil gcd lcm max min"
+FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
 _ALIASES = {"asin": "arcsin", "acos": "arccos", "atan": "arctan", "ceiling": "ceil", "tg": "tan", "arctg": "arctan"}
-GREEK = frozenset(
-    """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma tau
-    upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell hbar""".split()
-)
+_GREEK_NAMES = """alpha beta gamma delta epsilon varepsilon zeta eta theta vartheta iota kappa lambda mu nu xi rho sigma
+    tau upsilon phi varphi chi psi omega Gamma Delta Theta Lambda Xi Sigma Upsilon Phi Psi Omega ell hbar"""
+GREEK = frozenset(_GREEK_NAMES.split())
 _CONSTANTS = {"pi": "pi", "infty": "oo", "infinity": "oo", "inf": "oo", "oo": "oo", "e": "e", "i": "i"}
 _RELATIONS = {"=": "=", "<": "<", ">": ">", "le": "<=", "ge": ">=", "ne": "!=", "lt": "<", "gt": ">", "in": "in",
               "approx": "~", "equiv": "=", "simeq": "~", "sim": "~"}  # fmt: skip
@@ -62,8 +61,7 @@ _GRAMMAR = re.compile(
     |(?P<other>[-+*/^_(){}\[\]|=<>,;:!%&'])""",
     re.VERBOSE | re.ASCII,
 )  # fmt: skip
-_SHORT_WORDS = frozenset("and or yes no per".split())
-_VOWELS = re.compile(r"[aeiouAEIOU]")
+_SHORT_WORDS = frozenset({"and", "or", "yes", "no", "per"})
 
 
 def tokens(text: str, thousands: bool = True) -> list[Token]:
@@ -186,7 +184,7 @@ def _letters(run: str, spaced: bool) -> Iterator[Token]:
         yield Token("const", _CONSTANTS[lower], spaced=spaced)
     elif run in GREEK and len(run) > 2:
         yield Token("name", run, spaced=spaced)
-    elif len(run) > 3 or run in WORDS or lower in _SHORT_WORDS or (len(run) == 3 and _VOWELS.search(run[1:])):
+    elif len(run) > 3 or run in WORDS or lower in _SHORT_WORDS or is_word(run):
         yield Token("word", run, spaced=spaced)
     else:
         for index, letter in enumerate(run):

@@ -32,16 +32,29 @@ _WRAPPERS = (
     (re.compile(r"^\"([^\"]*)\"$", re.S), r"\1"),
     (re.compile(r"^\\(?:boxed|fbox)\s*\{([^{}]*)\}$", re.S), r"\1"),
 )
+_GROUPED = (
+    r"(?<=\d)\s*(?:,\s*\\!|\{\s*,\s*\}|\\!\s*,|\\,|\\;|\\ |~|[ '](?=\d{3}(?:[ ']\d{3})*(?![\d/.]|\s*\d|\s*/)))"
+    r"\s*(?=\d{3}(?!\d))"
+)
+"""Whatever may separate groups of three digits, where a group follows."""
+_SIZES = r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|(?:big|Big|bigg|Bigg)[lr]?)(?![A-Za-z])"
+_FONTS = (
+    r"\\(?:mbox|hbox|textrm|textbf|textit|textsf|texttt|textnormal|textup|mathrm|mathit|mathsf|bold|rm|operatorname\*?)"
+    r"\s*\{"
+)
+_OPERATOR = r"\\operatorname\*?\s*\{\s*(arcsin|arccos|arctan|sinh|cosh|tanh|lcm|gcd|max|min|ln|log|exp)\s*\}"
 _RULES = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
-        (r"(?<=\d)\s*(?:,\s*\\!|\{\s*,\s*\}|\\!\s*,|\\,|\\;|\\ |~|[ '](?=\d{3}(?:[ ']\d{3})*(?![\d/.]|\s*\d|\s*/)))\s*(?=\d{3}(?!\d))", ""),
-        (r"\\(?:displaystyle|textstyle|scriptstyle|limits|nolimits|bigl?|bigr|Bigl?|Bigr|biggl?|biggr|Biggl?|Biggr)(?![A-Za-z])", " "),
+        (_GROUPED, ""),
+        (_SIZES, " "),
         (r"\\(?:left|right|middle)(?![A-Za-z])\s*\.?", " "),
         (r"\\[dtc]frac(?![A-Za-z])", r"\\frac"),
         (r"\\[dt]binom(?![A-Za-z])", r"\\binom"),
-        (r"\\!|\\[,;:> ]|~|\\(?:quad|qquad|hspace\{[^{}]*\}|phantom\{[^{}]*\})(?![A-Za-z])|\\(?=\n)", " "),
-        (r"\\(?:mbox|hbox|textrm|textbf|textit|textsf|texttt|textnormal|textup|mathrm|mathit|mathsf|bold|rm|operatorname\*?)\s*\{", r"\\text{"),
+        (r"\{([^{}]*)\\over(?![A-Za-z])([^{}]*)\}", r"\\frac{\1}{\2}"),
+        (r"(?<!\\)\\[!,;:> ]|~|\\(?:quad|qquad|hspace\{[^{}]*\}|phantom\{[^{}]*\})(?![A-Za-z])|\\(?=\n)", " "),
+        (_OPERATOR, r"\\\1 "),
+        (_FONTS, r"\\text{"),
         (r"\{\\(?:rm|bf|it)\s+([^{}]*)\}", r"\\text{\1}"),
         (r"\\text\s*\{\s*\}", " "),
         (r"\\(?:mathbf|boldsymbol|bm|mathcal|mathnormal)\s*\{([^{}]*)\}", r"{\1}"),

@@ -9,8 +9,10 @@ The expression itself is read in `expression.py`.
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 
 from guerdon.rewards.verify.math.expression import Expressions
+from guerdon.rewards.verify.math.intervals import without
 from guerdon.rewards.verify.math.lexer import Token, tokens
 from guerdon.rewards.verify.math.units import canonical
 from guerdon.rewards.verify.math.values import (
@@ -31,12 +33,17 @@ from guerdon.rewards.verify.math.values import (
     Union,
     Value,
     heads,
+    names,
     times,
 )
 from guerdon.rewards.verify.math.words import as_choice, as_text, unsaid
 
 _MATRICES = tuple(f"env {name}" for name in ("matrix", "pmatrix", "bmatrix", "Bmatrix", "smallmatrix", "array"))
 _DIGITS = re.compile(r"\d+|[A-Fa-f]+", re.ASCII)
+
+_BASES = {"two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8", "nine": "9",
+          "ten": "10", "twelve": "12", "sixteen": "16"}  # fmt: skip
+_SCALES = {"hundred": 10**2, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 
 MAX_ITEMS = 60
 """Items of a list or sides of a chain that are read."""
@@ -99,8 +106,6 @@ class _Parser(Expressions):
             sign = "=" if label is not None else self.take().text
             label = None
             side = self.side()
-            if sign == "~":
-                continue
             signs.append(sign)
             sides.append(side)
             if len(signs) > MAX_ITEMS:
@@ -140,6 +145,11 @@ class _Parser(Expressions):
 
     def side(self) -> Value:
         parts = [self.piece()]
+        if self.accept("setminus"):
+            removed = self.piece()
+            if parts != [Quantity(Name("bb R"))] or not isinstance(removed, SetOf):
+                raise CannotTellError("a difference of sets other than the real line without points")
+            return without(removed.items)
         while self.at("cup"):
             self.take()
             parts.append(self.piece())
@@ -225,6 +235,7 @@ class _Parser(Expressions):
             digits += self.take().text
         if digits[:1].isdigit() and self.accept("_"):
             base = self.subscript()
+            base = _BASES.get(base.casefold(), base)
             if base.isdigit():
                 return Based(digits.upper(), base)
         self.position = start
@@ -264,11 +275,22 @@ class _Parser(Expressions):
         )
         self.position += negative
         prefix = self.take().text if self.at_kind("dollar") else ""
-        node, inner = _taken_off(self.sum())
+        node, inner = _taken_off(self.scaled(self.sum()))
         stated = [unit for unit in (canonical(prefix) if prefix else "", self.unit(), inner) if unit]
         if len(set(stated)) > 1:
             raise CannotTellError(f"several units: {' and '.join(stated)}")
         return _spread(Quantity(times(MINUS_ONE, node) if negative else node, stated[0] if stated else ""))
+
+    def scaled(self, node: Node) -> Node:
+        """The number times the 'million' after it."""
+        token = self.token
+        first = token.text.split(None, 1) if token is not None and token.kind == "word" else []
+        if not first or first[0].casefold() not in _SCALES or names(node):
+            return node
+        self.position += len(first) == 1
+        if len(first) > 1:
+            self.tokens[self.position] = Token("word", first[1])
+        return times(node, Num(Fraction(_SCALES[first[0].casefold()])))
 
     def unit(self) -> str:
         """The unit after a scalar, in canonical spelling; '' where there is none."""

@@ -6,18 +6,20 @@ Two other equations are the same when one is a constant multiple of the other; i
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 
-from guerdon.rewards.verify.math.scalar import both_at, equal
 from guerdon.rewards.verify.math.exact import fold
+from guerdon.rewards.verify.math.intervals import MINUS_INFINITY, PLUS_INFINITY, REALS, without
+from guerdon.rewards.verify.math.scalar import both_at, close, equal
 from guerdon.rewards.verify.math.values import (
-    INFINITY,
-    MINUS_ONE,
+    Apply,
     Bracket,
     CannotTellError,
     Name,
     Node,
+    Num,
     Quantity,
     Relation,
     SetOf,
@@ -25,12 +27,8 @@ from guerdon.rewards.verify.math.values import (
     Value,
     minus,
     names,
-    times,
 )
 
-MINUS_INFINITY = Quantity(times(MINUS_ONE, INFINITY))
-PLUS_INFINITY = Quantity(INFINITY)
-REALS = Bracket("(", (MINUS_INFINITY, PLUS_INFINITY), ")")
 _FLIPPED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 _INDEX = re.compile(r"_\d+$")
 
@@ -48,7 +46,7 @@ class Said:
 def said(answer: Value) -> Said:
     """The value and label of an answer; a relation that gives no value of one name is its own value."""
     if isinstance(answer, Relation):
-        return _assigned(answer) or _bounded(answer) or Said(answer)
+        return _assigned(answer) or _bounded(answer) or _around_zero(answer) or Said(answer)
     if isinstance(answer, SetOf) and any(isinstance(item, Relation) for item in answer.items):
         return _listed(answer) or Said(answer)
     return Said(answer)
@@ -77,7 +75,7 @@ def _bounded(relation: Relation) -> Said | None:
     sides, signs = relation.sides, relation.signs
     places = [index for index, side in enumerate(sides) if _name(side) is not None]
     scalars = [side.node for side in sides if isinstance(side, Quantity)]
-    if len(places) != 1 or len(scalars) != len(sides) or len(sides) > 3 or len(sides) == 3 and places != [1]:
+    if len(places) != 1 or len(scalars) != len(sides) or len(sides) > 3 or (len(sides) == 3 and places != [1]):
         return None
     if sum(bool(names(node)) for node in scalars) != 1:
         return None
@@ -100,15 +98,55 @@ def _one_bound(name: Value, sign: str, bound: Value) -> Said | None:
     if sign in (">", ">="):
         return Said(Bracket("(" if sign == ">" else "[", (bound, PLUS_INFINITY), ")"), label)
     if sign == "!=":
-        below, above = Bracket("(", (MINUS_INFINITY, bound), ")"), Bracket("(", (bound, PLUS_INFINITY), ")")
-        return Said(Union((below, above)), label)
+        return Said(without((bound,)), label)
     return None
+
+
+def _around_zero(relation: Relation) -> Said | None:
+    """|x| < 5 and |x| >= 5 as intervals; None for anything else."""
+    left, right = relation.sides[0], relation.sides[-1]
+    sign = relation.signs[0]
+    if isinstance(right, Quantity) and isinstance(right.node, Apply):
+        left, right, sign = right, left, _FLIPPED.get(sign, sign)
+    if len(relation.signs) != 1 or not (isinstance(left, Quantity) and isinstance(right, Quantity)):
+        return None
+    node, bound = left.node, fold(right.node)
+    if not (isinstance(node, Apply) and node.head == "abs" and isinstance(node.args[0], Name)):
+        return None
+    if not (isinstance(bound, Num) and bound.value > 0):
+        return None
+    low, high = Quantity(Num(-bound.value, bound.decimals)), Quantity(bound)
+    if sign in ("<", "<="):
+        return Said(Bracket("(" if sign == "<" else "[", (low, high), ")" if sign == "<" else "]"), node.args[0].name)
+    if sign in (">", ">="):
+        below = Bracket("(", (MINUS_INFINITY, low), ")" if sign == ">" else "]")
+        return Said(Union((below, Bracket("(" if sign == ">" else "[", (high, PLUS_INFINITY), ")"))), node.args[0].name)
+    return None
+
+
+def settled(answer: Value) -> Value:
+    """The answer without the approximations it states of itself: sqrt(2) ~ 1.41 is sqrt(2), x ~ 1.41 is x = 1.41.
+
+    CannotTellError where the two are not near each other.
+    """
+    if not isinstance(answer, Relation) or "~" not in answer.signs:
+        return answer
+    sides, signs = [answer.sides[0]], []
+    for sign, side in zip(answer.signs, answer.sides[1:], strict=True):
+        before = sides[-1]
+        if sign == "~" and not (len(sides) == 1 and _name(before) is not None):
+            if not (isinstance(before, Quantity) and isinstance(side, Quantity) and close(before.node, side.node)):
+                raise CannotTellError("an approximation that is far from what it stands for")
+            continue
+        sides.append(side)
+        signs.append("=" if sign == "~" else sign)
+    return Relation(tuple(sides), tuple(signs)) if signs else sides[0]
 
 
 def _listed(answer: SetOf) -> Said | None:
     """'x = 2 or x = 3', 'x_1 = 2, x_2 = 3', 'x = 2, 3': the values of one name; 'x < 2 or x > 3': a union."""
     found = [said(item) for item in answer.items]
-    labels = {_INDEX.sub("", one.label) for one in found[:1]} | {_INDEX.sub("", one.label) for one in found if one.label}
+    labels = {_INDEX.sub("", one.label) for one in (found[0], *(one for one in found if one.label))}
     later_bare = all(not one.label and isinstance(one.value, Quantity) for one in found[1:])
     if len(labels) != 1 or "" in labels or any(one.others for one in found):
         return None
@@ -186,7 +224,4 @@ def holds(relation: Relation) -> bool:
     sides = [side.node for side in relation.sides if isinstance(side, Quantity)]
     if set(relation.signs) != {"="} or len(sides) != len(relation.sides):
         return False
-    return all(equal(first, second) for first, second in zip(sides, sides[1:], strict=False))
-
-
-__all__ = ["REALS", "CannotTellError", "Said", "holds", "said", "same_relation"]
+    return all(equal(first, second) for first, second in itertools.pairwise(sides))

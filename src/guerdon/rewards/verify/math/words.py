@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 
+from guerdon.rewards.verify.math.units import LETTERS
 from guerdon.rewards.verify.math.values import Text
 
 _CHOICE = re.compile(
-    r"(?:\\text\s*\{\s*)?\(\s*(?:\\text\s*\{\s*)?([A-J])\s*\}?\s*\)(?:\s*\})?(?:[\s.:]+\S.*)?", re.ASCII | re.S
+    r"(?:\\text\s*\{\s*)?\(\s*(?:\\text\s*\{\s*)?([A-J])\s*\}?\s*\)(?:\s*\})?(?:[\s.:]+(\S.*))?", re.ASCII | re.S
 )
+_LETTER = re.compile(r"(?<![A-Za-z\\])[A-J](?![A-Za-z])")
 _OPTION = re.compile(r"(?:option|choice|answer)?\s*(?:\\text\s*\{\s*)?\(?([A-J])\)?\s*[.:]?\s*\}?", re.ASCII)
 _TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _WORDY = re.compile(r"[A-Za-z][A-Za-z'\- ,.&\"!?]*", re.ASCII)
 _RUN = re.compile(r"[A-Za-z]+", re.ASCII)
 _VOWEL = re.compile(r"[aeiouy]", re.IGNORECASE)
-_MATHS = frozenset(
-    "sin cos tan cot sec csc ln log sqrt frac pi inf infinity oo exp max min gcd lcm cup and or in".split()
-)
-_TRUTH = {"yes": "yes", "no": "no", "true": "true", "false": "false"}
+_MATH_NAMES = "sin cos tan cot sec csc ln log sqrt frac pi inf infinity oo exp max min gcd lcm cup and or in"
+_MATHS = frozenset(_MATH_NAMES.split())
+_TRUTH = frozenset({"yes", "no", "true", "false"})
 
 _UNSAID = re.compile(
     r"""(?<![A-Za-z])(?:hundred|thousand|million|billion|trillion|dozens?|score|hal(?:f|ves)|thirds?|quarters?|fifths?
@@ -29,14 +30,19 @@ _UNSAID = re.compile(
     |power|exponent|percent|degrees?|gold|answer)(?![A-Za-z])""",
     re.VERBOSE | re.IGNORECASE,
 )
+_MEASURES = frozenset({"square", "squared", "cubic", "cubed", "sq", "cu"})
 _MEASURE = re.compile(r"(?<![A-Za-z])(?:square|cubic|squared|cubed|degrees?)(?![A-Za-z])", re.IGNORECASE)
+_UNIT = re.compile(r"(?:[A-Za-z]+\d?(?![A-Za-z\d])|\^\{?-?\d\}?|[\s/.*'$€£¥-])*", re.ASCII)
 _MAX_WORDS = 4
 
 
 def as_choice(text: str) -> Text | None:
-    """The letter of '(B)', '(B) 42' or '\\text{(B)}' as text; None for anything else. A bare 'B' is left to be a name."""
+    """The letter of '(B)', '(B) 42' or '\\text{(B)}' as text, else None. A bare 'B' is left to be a name."""
     match = _CHOICE.fullmatch(text)
-    return Text(match.group(1)) if match else None
+    if not match:
+        return None
+    rest = match.group(2) or ""
+    return None if _LETTER.search(rest) or _UNSAID.search(rest) else Text(match.group(1))
 
 
 def as_text(text: str) -> Text | None:
@@ -49,18 +55,28 @@ def as_text(text: str) -> Text | None:
     if not _WORDY.fullmatch(words):
         return None
     runs = _RUN.findall(words)
-    marked = bool(_TEXT.search(text)) and len(words) > 1
+    marked = bool(_TEXT.search(text))
+    if marked and len(words) == 1:
+        return Text(words)
     if (
         any(run in _MATHS for run in runs)
         and not marked
         and not any(len(run) > 3 and run not in _MATHS for run in runs)
     ):
         return None
-    said = any(len(run) > 3 or (len(run) == 3 and _VOWEL.search(run[1:])) or run.casefold() in _TRUTH for run in runs)
+    said = any(len(run) > 3 or is_word(run) or run.casefold() in _TRUTH for run in runs)
     return Text(words.casefold()) if (said or marked) and words else None
 
 
 def unsaid(unit: str) -> bool:
     """Whether the words beside a number may change what is said ('million', 'or more', 'not'), so are no unit."""
     found = _UNSAID.search(_MEASURE.sub(" ", unit))
-    return found is not None or len(_RUN.findall(unit)) > _MAX_WORDS
+    runs = _RUN.findall(unit)
+    if not _UNIT.fullmatch(unit) or any(len(run) == 1 and run not in LETTERS for run in runs):
+        return True
+    return found is not None or len(runs) > _MAX_WORDS or all(run.casefold() in _MEASURES for run in runs)
+
+
+def is_word(run: str) -> bool:
+    """Whether three letters are a word rather than a product of variables: a vowel, and not in alphabetical order."""
+    return len(run) == 3 and _VOWEL.search(run) is not None and list(run) != sorted(run)
