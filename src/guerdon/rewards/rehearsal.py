@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from guerdon.rewards.scoring import dry_run
+from guerdon.tasks.base import each
 from guerdon.types import Episode, Group, Span, Task
 
 if TYPE_CHECKING:
@@ -16,19 +18,46 @@ if TYPE_CHECKING:
     from guerdon.tasks.base import TaskSet
 
 
-def rehearse(rewards: Sequence[Reward], tasks: TaskSet | None) -> None:
-    """Score two replies to the first training task: its answer, and nothing. RewardFault when a reward cannot.
+TASKS_TESTED = 2000
+"""Tasks of a finite set whose answers are tested before a run."""
 
-    Left out are rewards that say `needs_context`: they ask a model, or read the conversation as it was tokenised.
+
+class Ungradable(ValueError):
+    """No answer of the tasks can be graded by the reward."""
+
+
+def rehearse(rewards: Sequence[Reward], tasks: TaskSet | None) -> None:
+    """Score two replies to the first training task, its answer and nothing; and test the answers of finite task sets.
+
+    RewardFault when a reward breaks its contract, Ungradable when it can grade no answer; a warning with number and
+    example for some. Left out are rewards that say `needs_context`: they ask a model, or read the conversation as it
+    was tokenised.
     """
     plain = [reward for reward in rewards if not getattr(reward, "needs_context", False)]
     if plain and tasks is not None:
-        asyncio.run(_all(plain, sample_group(tasks.train.task(0))))
+        asyncio.run(_all(plain, tasks))
 
 
-async def _all(rewards: Sequence[Reward], group: Group) -> None:
+async def _all(rewards: Sequence[Reward], tasks: TaskSet) -> None:
     for reward in rewards:
-        await dry_run(reward, group)
+        if hasattr(reward, "fits") and tasks.train.size is not None:
+            await _test_answers(reward, [*each(tasks.heldout, TASKS_TESTED), *each(tasks.train, TASKS_TESTED)])
+        await dry_run(reward, sample_group(tasks.train.task(0)))
+
+
+async def _test_answers(reward: Any, tasks: Sequence[Task]) -> None:
+    """reward: one whose `fits(task)` says '' or why it cannot grade the task."""
+    whys = await asyncio.gather(*(reward.fits(task) for task in tasks))
+    bad = [(task.id, why) for task, why in zip(tasks, whys, strict=True) if why]
+    if not bad:
+        return
+    told = (
+        f"{len(bad)} of {len(tasks)} answers cannot be graded by the reward {reward.name!r}, such as that of task "
+        f"{bad[0][0]}: {bad[0][1]}"
+    )
+    if len(bad) == len(tasks):
+        raise Ungradable(f"{told}. Look at the data with: guerdon data check")
+    warnings.warn(f"{told}. Nothing is learned from such tasks; find them all with: guerdon data check", stacklevel=2)
 
 
 def sample_group(task: Task) -> Group:

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from guerdon.pool.outcome import Outcome
-    from guerdon.types import Episode
+    from guerdon.types import Episode, Task
 
 GRADE = "guerdon.rewards.verify.math.grade:grade"
+SELF_TEST = "guerdon.rewards.verify.math.grade:self_test"
 
 MEMORY = 2 * 2**30
 """Bytes that the worker may allocate; an ordinary pair takes a hundredth of it."""
@@ -38,6 +39,15 @@ class MathMatch(Verifier):
     async def verify(self, episode: Episode) -> Verdict:
         answers = [str(gold) for gold in golds(episode.task, self.name)]
         return await self.check(episode.reply, answers)
+
+    async def fits(self, task: Task) -> str:
+        """'' when the task's answer can be read and equals itself, else why not: a right reply would not be right."""
+        for gold in golds(task, self.name):
+            outcome = await shared().run(SELF_TEST, str(gold), limits=Limits(seconds=self.timeout, memory=MEMORY))
+            why = str(outcome.value) if outcome.ok else outcome.reason
+            if why:
+                return why
+        return ""
 
     async def check(self, reply: str, answers: Sequence[str]) -> Verdict:
         """The verdict on a reply when any of these answers is right."""
