@@ -48,7 +48,7 @@ class Limits:
     correlation: rank correlation of reward and length within groups, either sign; `correlation_floor` must lie outside
     its 99.9% interval.
     trend: observations of `watch_metric` that are looked at together; certain: standard deviations of Kendall's
-    statistic by which it must have fallen (and the return risen by at least 2).
+    statistic by which it must have fallen (and the return risen by at least 2). They are wider for what drifts.
     failed: share of verdicts in which the verifier itself failed, and of completions without any score.
     truncated: share of completions cut by the length limit. no_signal: share of groups whose returns are equal.
     jump: rise of the share of `cannot_tell`, `no_answer` or `timed_out`; the 99.9% intervals must not overlap.
@@ -62,7 +62,7 @@ class Limits:
     scale: float = 5.0
     correlation: float = 0.5
     correlation_floor: float = 0.3
-    trend: int = 30
+    trend: int = 40
     certain: float = 3.5
     failed: float = 0.1
     truncated: float = 0.5
@@ -311,7 +311,7 @@ def _diverging(points: Sequence[Point], limits: Limits) -> Iterator[Finding]:
     if len(points) < FEWEST:
         return
     steps, returns, metric = np.array(points, np.float64).T
-    up, down = _kendall(returns), _kendall(metric)
+    up, down = _kendall(steps, returns), _kendall(steps, metric)
     rise, fall = (_slope(steps, values) * (steps[-1] - steps[0]) for values in (returns, metric))
     name = limits.watch_metric
     yield Finding(
@@ -326,11 +326,20 @@ def _diverging(points: Sequence[Point], limits: Limits) -> Iterator[Finding]:
     )
 
 
-def _kendall(values: np.ndarray) -> float:
-    """Standard deviations by which the order of values in time differs from no trend (Mann 1945). values: [n]"""
+def _kendall(steps: np.ndarray, values: np.ndarray) -> float:
+    """Standard deviations by which the order of values in time differs from no trend (Mann 1945). steps, values: [n]
+
+    Neighbours that are alike say less than independent ones: with correlation r between what the trend leaves of them
+    (corrected for its bias in short series), the variance is (1 + r) / (1 - r) times larger (Bayley & Hammersley 1946).
+    """
     n = len(values)
     s = float(np.sign(values[None, :] - values[:, None])[np.triu_indices(n, 1)].sum())
-    return float(s - np.sign(s)) / math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    left = values - _slope(steps, values) * steps
+    left = left - left.mean()
+    size = float((left**2).sum())
+    r = float((left[1:] * left[:-1]).sum()) / size if size > 1e-12 * float((values**2).sum()) else 0.0
+    r = min(max(r + (1 + 4 * r) / n, 0.0), 0.9)
+    return float(s - np.sign(s)) / math.sqrt(n * (n - 1) * (2 * n + 5) / 18 * (1 + r) / (1 - r))
 
 
 def _slope(steps: np.ndarray, values: np.ndarray) -> float:
