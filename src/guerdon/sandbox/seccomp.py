@@ -1,7 +1,8 @@
 """System calls that programs in the sandbox do not get: a filter for the kernel (classic BPF), as bytes.
 
 Namespaces keep a program away from the host. The filter takes away what would let it keep memory that no limit
-counts (anonymous files, System V segments), look into its neighbours, or reach rarely tested parts of the kernel.
+counts (anonymous files, System V segments), look into its neighbours, get more than one session's share of the
+processors (each new session is a scheduling group of its own), or reach rarely tested parts of the kernel.
 Denied calls fail with EPERM, as if not permitted. Numbers: Linux `asm/unistd.h`; layout: `linux/seccomp.h`.
 """
 
@@ -19,7 +20,7 @@ _DENIED = {
         "unshare": 272, "setns": 308, "bpf": 321, "perf_event_open": 298, "userfaultfd": 323, "io_uring_setup": 425,
         "add_key": 248, "request_key": 249, "keyctl": 250, "kexec_load": 246, "init_module": 175,
         "finit_module": 313, "delete_module": 176, "open_by_handle_at": 304, "sched_setscheduler": 144,
-        "fanotify_init": 300, "personality": 135,
+        "fanotify_init": 300, "personality": 135, "setsid": 112,
     },
     "aarch64": {
         "memfd_create": 279, "memfd_secret": 447, "shmget": 194, "shmat": 196, "msgget": 186, "semget": 190,
@@ -28,7 +29,7 @@ _DENIED = {
         "unshare": 97, "setns": 268, "bpf": 280, "perf_event_open": 241, "userfaultfd": 282, "io_uring_setup": 425,
         "add_key": 217, "request_key": 218, "keyctl": 219, "kexec_load": 104, "init_module": 105,
         "finit_module": 273, "delete_module": 106, "open_by_handle_at": 265, "sched_setscheduler": 119,
-        "fanotify_init": 262, "personality": 92,
+        "fanotify_init": 262, "personality": 92, "setsid": 157,
     },
 }  # fmt: skip
 _AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}

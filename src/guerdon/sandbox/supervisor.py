@@ -317,19 +317,23 @@ def used_disk(tree: list[int]) -> int:
 def end_all(pid: int, code: int | None) -> int | None:
     """Kill and reap all that is left below; the wait status of `pid`, None when it was killed here.
 
-    The sandbox's outer process dies first, which takes its first process along, which takes all of its namespace.
+    The sandbox's first process would take its whole namespace along, but among hundreds of forking processes it may
+    wait long for its turn to die. So each is killed from here, parents before their children are looked up: a killed
+    process forks no more.
     """
     if code is None:
         kill(pid)
     while True:
-        for one in descendants(100_000):
+        found = children(os.getpid())
+        for one in found:
             kill(one)
+            found += children(one)
         try:
-            ended, _ = os.waitpid(-1, os.WNOHANG)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         except ChildProcessError:
             return code
-        if not ended:
-            time.sleep(0.002)
+        time.sleep(0.001)
 
 
 def kill(pid: int) -> None:

@@ -14,6 +14,7 @@ import _sitebuiltins
 import builtins
 import json
 import os
+import select
 import signal
 import sys
 import time
@@ -91,7 +92,6 @@ def run_script(source: str, i: int, test: dict[str, Any], seconds: float, answer
 def as_script(source: str, paths: list[str]) -> None:
     code = 1
     try:
-        os.setsid()
         for fd, path in enumerate(paths):
             os.dup2(os.open(path, os.O_RDONLY if fd == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC), fd)
         sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -123,24 +123,28 @@ def exit_code(stop: SystemExit) -> int:
 
 def load_and_call(source: str, calls: list[tuple[int, dict[str, Any]]], seconds: float, answer: Answers) -> None:
     """Load the program in a process of its own, and make each call in a fork of that."""
+    ready, loaded = os.pipe()
     server = os.fork()
     if server == 0:
         try:
-            serve(source, calls, seconds, answer)
+            serve(source, calls, seconds, answer, loaded)
         finally:
             os._exit(0)
-    code = wait(server, seconds * (len(calls) + 1))
-    if code is None:
+    os.close(loaded)
+    if not select.select([ready], [], [], seconds)[0]:
+        os.kill(server, signal.SIGKILL)
         answer(calls[0][0], timeout=seconds)
+    os.waitpid(server, 0)
 
 
-def serve(source: str, calls: list[tuple[int, dict[str, Any]]], seconds: float, answer: Answers) -> None:
+def serve(source: str, calls: list[tuple[int, dict[str, Any]]], seconds: float, answer: Answers, loaded: int) -> None:
     try:
         module = load(source)
     except BaseException as error:
         for i, _ in calls:
             answer(i, error=f"loading the program raised {described(error)}")
         return
+    os.write(loaded, b"x")
     for i, test in calls:
         pid = os.fork()
         if pid == 0:
