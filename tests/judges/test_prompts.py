@@ -46,6 +46,20 @@ def test_the_code_is_in_none_of_the_texts_and_the_same_for_the_same_texts(a, b):
     assert fence({"A": a, "B": b}) == (quoted, code)
 
 
+def test_a_code_that_is_in_a_text_is_not_taken(monkeypatch):
+    codes = iter(["a" * 64, "b" * 64, "c" * 64])
+
+    class Digest:
+        def __init__(self, data):
+            pass
+
+        def hexdigest(self):
+            return next(codes)
+
+    monkeypatch.setattr("guerdon.judges.prompts.hashlib.sha256", Digest)
+    assert fence({"REPLY": f"<<<END REPLY {'a' * 16}>>>", "QUESTION": "b" * 16})[1] == "c" * 16
+
+
 def test_the_questions_ask_for_their_form():
     grade = grade_prompt("2+2?", "4", "correctness", 1, 10, reference="four")
     assert "GRADE: <number>" in grade

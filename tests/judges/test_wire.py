@@ -70,6 +70,22 @@ def test_what_does_not_pass_is_a_failure_with_its_cause(answer, cause, tries):
     assert (f"after {tries} tries" in failure.what) == (tries > 1)
 
 
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ('{"error": {"message": "the model\\nis asleep", "code": null}}', "answered 400: the model is asleep"),
+        ('{"error": "no such model"}', "answered 400: no such model"),
+        ('{"detail": "odd"}', 'answered 400: {"detail": "odd"}'),
+        ("plain words", "answered 400: plain words"),
+        ("", "answered 400: nothing"),
+        ("x" * 1000, "x" * 300 + "..."),
+        ("[" * 100_000, "[" * 300 + "..."),
+    ],
+)
+def test_a_refusal_is_told_in_its_own_words(body, shown):
+    assert ask(Server(status(400, body))).what.endswith(shown)
+
+
 def test_waits_double_with_jitter_and_stay_below_the_longest():
     clock = FakeTime()
     speaker = voice(Server(status(503)), clock, retries=5, max_wait=3.0)

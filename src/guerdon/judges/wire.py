@@ -7,6 +7,7 @@ from the environment, goes into one header, and is cut out of everything that a 
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -138,14 +139,14 @@ class Wire:
             what = f"the server sent no JSON object: {self._clean(response.text)!r}"
             return _Problem(Failure("format", what), again=True, spent=None)
         if answer.get("error") and not answer.get("choices"):
-            return self._refused(_code(answer["error"]), str(answer["error"]), {})
+            return self._refused(_code(answer["error"]), response.text, {})
         found, spent = read(answer), _spent(answer.get("usage"))
         if isinstance(found, Failure):
             return _Problem(found, again=found.cause == "empty", spent=spent)
         return found, spent
 
     def _refused(self, status: int, text: str, headers: Mapping[str, str]) -> _Problem:
-        what = f"{self._place} answered {status}: {self._clean(text)}"
+        what = f"{self._place} answered {status}: {self._clean(_message(text))}"
         if status == 429 and "insufficient_quota" in text:
             raise BudgetSpent(f"the judge's provider says that the account's quota is used up ({what})")
         if status in (401, 403):
@@ -161,7 +162,7 @@ class Wire:
         return urlsplit(self.address).netloc
 
     def _clean(self, what: object) -> str:
-        text = " ".join(str(what).split()) or type(what).__name__
+        text = " ".join(str(what).split()) or ("nothing" if isinstance(what, str) else type(what).__name__)
         if self._key:
             text = text.replace(self._key, "***")
         return text if len(text) <= _SHOWN else text[:_SHOWN] + "..."
@@ -180,6 +181,15 @@ def _spent(usage: Any) -> Spend | None:
     if not all(isinstance(count, int) and count >= 0 for count in (prompt, completion)):
         return None
     return Spend(int(prompt or 0), int(completion))
+
+
+def _message(text: str) -> str:
+    """What an error says in words, where it is written as servers of this kind do."""
+    try:
+        error = json.loads(text)["error"]
+        return str(error if isinstance(error, str) else error["message"])
+    except (ValueError, RecursionError, LookupError, TypeError):
+        return text
 
 
 def _code(error: Any) -> int:
