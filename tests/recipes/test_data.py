@@ -12,6 +12,8 @@ from guerdon.chat import Chat
 from guerdon.collate import collate
 from guerdon.recipes.data import demonstration, groups, preference
 from tests.models.small import tokenizer
+from tests.test_chat import REWRITING
+from tests.test_chat import tokenizer as ascii_tokenizer
 
 CHAT = Chat(tokenizer())
 
@@ -91,3 +93,46 @@ def test_an_unfit_row_is_named(tmp_path: Path, row: object, read, said: str):
     with pytest.raises(ValueError, match="row") as caught:
         groups(write(tmp_path, good, row), read, CHAT)
     assert said in str(caught.value)
+
+
+def test_a_text_is_learned_from_its_second_token_on():
+    (episode,) = demonstration({"text": "1+2=3"}, CHAT, "x/1")
+    assert (given(episode), learned(episode)) == (["1"], ["+2=3<end>"])
+    with_begin = Chat(ascii_tokenizer(bos=True))
+    (episode,) = demonstration({"text": "ab"}, with_begin, "x/1")
+    assert [with_begin.decode_all(span.tokens) for span in episode.spans] == ["<|b|>", "ab<|end|>"]
+
+
+def test_other_layouts_are_learned_the_same():
+    shared = {"conversations": [{"from": "human", "value": "1="}, {"from": "gpt", "value": "1"}]}
+    rows = [shared, {"instruction": "1=", "input": "", "output": "1"}, {"prompt": "1=", "completion": "1"}]
+    for row in rows:
+        (episode,) = demonstration(row, CHAT, "x/1")
+        assert (given(episode), learned(episode)) == (["1="], ["1<end>"])
+
+
+def test_columns_rows_and_bad_rows_are_said_after_the_name(tmp_path: Path):
+    rows = [{"question": f"{i}=", "answer": str(i)} for i in range(5)]
+    file = write(tmp_path, *rows, {"question": 3, "answer": "3"}, "{")
+    named = f"{file}?prompt=question&completion=answer"
+    with pytest.raises(ValueError, match=r"rows\.jsonl, row 6: 'question' is a int"):
+        groups(named, demonstration, CHAT)
+    with pytest.warns(UserWarning, match=r"2 of 7 rows of .* skipped, the first because of: .*row 6"):
+        found = groups(f"{named}&on_bad_rows=skip", demonstration, CHAT)
+    assert [group[0].task.id for group in found] == [f"rows.jsonl/{i}" for i in range(1, 6)]
+    found = groups(f"{named}&rows=1:3", demonstration, CHAT)
+    assert [learned(group[0]) for group in found] == [["1<end>"], ["2<end>"]]
+    with pytest.raises(ValueError, match="has no option 'shuffle'"):
+        groups(f"{named}&shuffle=true", demonstration, CHAT)
+    with pytest.raises(ValueError, match="on_bad_rows is 'drop'"):
+        groups(f"{named}&on_bad_rows=drop", demonstration, CHAT)
+
+
+def test_a_row_that_the_chat_cannot_write_is_bad_like_any_other(tmp_path: Path):
+    chat = Chat(ascii_tokenizer(REWRITING))
+    talk = [{"role": role, "content": role} for role in ("user", "assistant", "user", "assistant")]
+    file = write(tmp_path, {"messages": talk[:2]}, {"messages": talk})
+    with pytest.raises(ValueError, match=r"row \d: message 1: the chat template is not append-only"):
+        groups(file, demonstration, chat)
+    plain = Chat(ascii_tokenizer(REWRITING), template=False)
+    assert len(groups(file, demonstration, plain)) == 2

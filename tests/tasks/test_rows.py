@@ -149,6 +149,36 @@ def test_columns_are_found_in_order_or_named(tmp_path):
         file_tasks(path, answer="lable")
 
 
+def test_rows_of_verl_are_tasks_with_their_ground_truth(tmp_path):
+    rows = [
+        {
+            "data_source": "openai/gsm8k",
+            "prompt": [{"role": "user", "content": f"{i}+1?"}],
+            "ability": "math",
+            "reward_model": {"style": "rule", "ground_truth": str(i + 1)},
+            "extra_info": {"index": i, "split": "train"},
+        }
+        for i in range(12)
+    ]
+    for kind in ("parquet", "jsonl"):
+        tasks = file_tasks(write(tmp_path / f"a.{kind}", rows))
+        task = tasks.train.task(0)
+        i = task.data["extra_info"]["index"]
+        assert task.prompt == [{"role": "user", "content": f"{i}+1?"}]
+        assert task.data["answer"] == task.data["reward_model"]["ground_truth"] == str(i + 1)
+        assert (task.data["data_source"], tasks.reward.name) == ("openai/gsm8k", "numeric")
+        named = file_tasks(str(tmp_path / f"a.{kind}"), answer="extra_info.index")
+        assert named.train.task(0).data["answer"] == i
+
+
+def test_a_part_of_the_rows_is_taken_by_their_place(tmp_path):
+    path = write(tmp_path / "a.jsonl", ROWS)
+    last = file_tasks(path, rows="-10:")
+    assert {task.id for task in (*each(last.train), *each(last.heldout))} == {f"a/{i}" for i in range(31, 41)}
+    with pytest.raises(ValueError, match="expected first:last"):
+        file_tasks(path, rows="10")
+
+
 def test_equal_prompts_stay_on_one_side(tmp_path):
     path = write(tmp_path / "a.jsonl", [{"prompt": f"p{i % 15}", "answer": i} for i in range(60)])
     tasks = file_tasks(path)
