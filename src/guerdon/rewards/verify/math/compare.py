@@ -150,7 +150,7 @@ def _brackets(a: Bracket, b: Bracket) -> bool:
 
 def _ends(bracket: Bracket) -> tuple[str, str]:
     """The brackets, open at infinity."""
-    if len(bracket.items) != 2:
+    if len(bracket.items) != 2 or bracket.left == ":":
         return bracket.left, bracket.right
     low, high = (isinstance(item, Quantity) and infinite(item.node) for item in bracket.items)
     return "(" if low else bracket.left, ")" if high else bracket.right

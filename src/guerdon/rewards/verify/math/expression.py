@@ -152,20 +152,21 @@ class Expressions(Cursor):
         base = self.postfix(self.primary())
         if self.at("^"):
             self.take()
-            base = self.postfix(Apply("pow", (base, self.exponent())))
-            if self.at("^"):
-                raise CannotTellError("a power of a power without brackets")
+            base = Apply("pow", (base, self.exponent()))
+            if self.at("^", "!"):
+                raise CannotTellError("a power of a power, or a factorial, without brackets")
         self.depth -= 1
         return base
 
     def exponent(self) -> Node:
         if self.at("{"):
             return self.group("{", "}")
-        if self.at("+", "-"):
-            negative = self.take().text == "-"
-            node = self.power()
-            return times(MINUS_ONE, node) if negative else node
-        return self.power()
+        negative = self.at("-")
+        self.position += self.at("+", "-")
+        self.deeper()
+        node = self.primary()
+        self.depth -= 1
+        return times(MINUS_ONE, node) if negative else node
 
     def postfix(self, node: Node) -> Node:
         while True:

@@ -65,9 +65,10 @@ def _after_phrase(text: str) -> str | None:
 
 def _in_words(text: str, way: str) -> Iterator[Found]:
     """The text itself, and where it has words, what they say the answer is."""
-    if len(text) <= MAX_LENGTH:
+    worded = has_words(text)
+    if len(text) <= MAX_LENGTH or not worded:
         yield Found(text, way)
-    if not has_words(text):
+    if not worded:
         return
     if way == "phrase":
         number = stated(text)

@@ -56,6 +56,7 @@ _GRAMMAR = re.compile(
     |(?P<set>\\[{}])
     |(?P<dollar>\\\$|[$€£¥])
     |(?P<marked>\\(?P<mark>overline|bar|vec|hat|widehat|tilde|mathbb|overrightarrow)\s*(?:\{\s*(?P<under>[A-Za-z]{1,4})\s*\}|(?P<bare>[A-Za-z])))
+    |(?P<figure>\\(?P<shape>angle|triangle|measuredangle)\s*(?:\{\s*)?(?P<corners>[A-Z]{1,4})(?![A-Za-z])(?:\s*\})?)
     |(?P<command>\\[A-Za-z]+)
     |(?P<letters>[A-Za-z]+)
     |(?P<other>[-+*/^_(){}\[\]|=<>,;:!%&'])""",
@@ -95,7 +96,7 @@ def _scan(text: str, thousands: bool) -> Iterator[Token]:
 
 
 _KINDS = ("space", "repeating", "mixed", "spaced", "thousands", "number", "text", "matrix", "newline", "set", "dollar",
-          "marked", "command", "letters", "other")  # fmt: skip
+          "marked", "figure", "command", "letters", "other")  # fmt: skip
 _OPENING, _CLOSING = ("(", "[", "\\{", "<(", "begin"), (")", "]", "\\}", ")>", "end")
 
 
@@ -115,6 +116,8 @@ def _token(kind: str, match: re.Match[str], spaced: bool) -> Iterator[Token]:
         yield Token(
             "name", f"{_MARKED[match.group('mark')]} {match.group('under') or match.group('bare')}", None, spaced
         )
+    elif kind == "figure":
+        yield Token("name", f"{match.group('shape')[-5:]} {match.group('corners')}", spaced=spaced)
     elif kind == "command":
         yield _command(written[1:], spaced)
     elif kind == "letters":

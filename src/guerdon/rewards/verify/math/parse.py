@@ -124,7 +124,7 @@ class _Parser(Expressions):
             inside = self._arguments()
             text = f"({inside})" if inside and "," in inside and not any(c.isdigit() for c in inside) else ""
         taken = self.position - start
-        single = taken == 1 or "(" in text or text.isupper() or self.tokens[start].kind == "word"
+        single = taken == 1 or "(" in text or text.isupper() or (text and self.tokens[start].kind == "word")
         if text and single and self.at("=") and not self._variable_call(text):
             self.take()
             return Quantity(Name(text))
@@ -150,6 +150,8 @@ class _Parser(Expressions):
             if parts != [Quantity(Name("bb R"))] or not isinstance(removed, SetOf):
                 raise CannotTellError("a difference of sets other than the real line without points")
             return without(removed.items)
+        if self.at(":"):
+            return self.ratio(parts)
         while self.at("cup"):
             self.take()
             parts.append(self.piece())
@@ -160,6 +162,16 @@ class _Parser(Expressions):
         if any(isinstance(part, Quantity | Text | Matrix | Based | Relation) for part in parts):
             raise CannotTellError("a union of what is no set")
         return Union(tuple(parts))
+
+    def ratio(self, parts: list[Value]) -> Value:
+        """2:3, or the time 10:30: compared place by place, as written."""
+        while self.accept(":"):
+            parts.append(self.piece())
+            if len(parts) > MAX_ITEMS:
+                raise CannotTellError(f"more than {MAX_ITEMS} items")
+        if not all(isinstance(part, Quantity) for part in parts):
+            raise CannotTellError("a ratio of what is no number")
+        return Bracket(":", tuple(parts), ":")
 
     def piece(self) -> Value:
         """A set, a bracketed list, words, digits with a base, or an expression with its unit."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from guerdon.rewards.verify.math.words import unsaid
 from guerdon.rewards.verify.number import last_number
 
 END = re.compile(r"\.(?=\s|$)|\n")
@@ -33,6 +32,11 @@ _HEDGE = re.compile(
     |perhaps|guess|possible|possibly|possibilities|could|might|unsure|roughly|about|approximately|around|nearly|almost
     |unless|except|than|wrong|incorrect|if|cannot|but|anything|half|twice|double|triple|times|plus|minus|squared|cubed
     |divided|instead|rather|until|beyond|exceeds?)\b|n't\b|[?<>≤≥≠±]""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_QUALIFIER = re.compile(
+    r"""\b(?:hundred|thousand|million|billion|trillion|dozens?|score|half|halves|thirds?|quarters?|percent|of|to|through|by
+    |squared|cubed|factorial|modulo|mod|base|degrees?\sof)\b""",
     re.VERBOSE | re.IGNORECASE,
 )
 
@@ -85,8 +89,7 @@ def _math(text: str, span: re.Match[str], way: str) -> tuple[str, str] | None:
 
 def _qualified(after: str) -> bool:
     """Whether the next words change a number ('million', 'of', 'factorial')."""
-    words = after.split()[:2]
-    return bool(words) and unsaid(" ".join(words))
+    return _QUALIFIER.search(" ".join(after.split()[:2])) is not None
 
 
 def _alone(text: str, match: re.Match[str] | None) -> str | None:

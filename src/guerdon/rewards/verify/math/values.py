@@ -62,7 +62,10 @@ class Based:
 
 @dataclass(frozen=True)
 class Bracket:
-    """An ordered list in brackets: a point, a vector or an interval. left is '(' or '[', right is ')' or ']'."""
+    """An ordered list in brackets: a point, a vector or an interval.
+
+    left is '(' or '[', right is ')' or ']'; both are ':' for a ratio or a time.
+    """
 
     left: str
     items: tuple[Value, ...]

@@ -11,7 +11,7 @@ _CHOICE = re.compile(
     r"(?:\\text\s*\{\s*)?\(\s*(?:\\text\s*\{\s*)?([A-J])\s*\}?\s*\)(?:\s*\})?(?:[\s.:]+(\S.*))?", re.ASCII | re.S
 )
 _LETTER = re.compile(r"(?<![A-Za-z\\])[A-J](?![A-Za-z])")
-_OPTION = re.compile(r"(?:option|choice|answer)?\s*(?:\\text\s*\{\s*)?\(?([A-J])\)?\s*[.:]?\s*\}?", re.ASCII)
+_OPTION = re.compile(r"(?:[Oo]ption|[Cc]hoice|[Aa]nswer)?\s*(?:\\text\s*\{\s*)?\(?([A-J])\)?\s*[.:]?\s*\}?", re.ASCII)
 _TEXT = re.compile(r"\\text\s*\{([^{}]*)\}")
 _WORDY = re.compile(r"[A-Za-z][A-Za-z'\- ,.&\"!?]*", re.ASCII)
 _RUN = re.compile(r"[A-Za-z]+", re.ASCII)
