@@ -1,4 +1,4 @@
-"""The command line: `guerdon train`, `eval`, `sample`, `grade`, `report`, `methods`, `tasks`, `doctor`.
+"""The command line: `guerdon train`, `eval`, `sample`, `grade`, `report`, `methods`, `tasks`, `claim`, `doctor`.
 
 Only what parses words is imported here; each command imports the rest when it runs.
 """
@@ -146,6 +146,23 @@ def tasks(json: Json = False, debug: Debug = False) -> Result:
 
 
 @app.command()
+def claim(
+    slug: Annotated[str, typer.Argument(help="A method; guerdon methods lists them.")],
+    seeds: Annotated[
+        int | None, typer.Option(min=2, help="Seeds per arm (default: the claim's own, at least 5).")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="At a fraction of the size, to see it run.")] = False,
+    keep: Annotated[bool, typer.Option(help="Write the record beside the claim.")] = False,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Run the laptop-scale experiment behind a method's claim, against its baseline at equal budget."""
+    from guerdon.commands.claim import claim as run
+
+    return run(slug, seeds, quick, keep)
+
+
+@app.command()
 def doctor(json: Json = False, debug: Debug = False) -> Result:
     """Say what is installed, what is missing for which feature, and the command that mends it."""
     from guerdon.commands.doctor import doctor as run
@@ -167,7 +184,9 @@ def data_check(
     against: Annotated[str | None, typer.Option(help="An evaluation file or task set: find overlap with it.")] = None,
     reward: Annotated[str | None, typer.Option(help="Try each answer as the reply with this reward.")] = None,
     max_prompt_tokens: Annotated[int | None, typer.Option(min=1, help="A row with a longer prompt is bad.")] = None,
-    on_bad_rows: Annotated[str | None, typer.Option(help="error (the default): fail if there are any; or skip.")] = None,
+    on_bad_rows: Annotated[
+        str | None, typer.Option(help="error (the default): fail if there are any; or skip.")
+    ] = None,
     show: Annotated[int, typer.Option(min=0, help="Rows to show.")] = 1,
     probe: Annotated[int, typer.Option(min=0, help="See if MODEL knows the first N problems by heart.")] = 0,
     json: Json = False,

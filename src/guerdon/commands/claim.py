@@ -1,0 +1,56 @@
+"""`guerdon claim SLUG`: does what the paper says show at laptop scale? One table, one word."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def claim(slug: str, seeds: int | None, quick: bool, keep: bool) -> dict[str, Any]:
+    """Run the experiment of a method, print what came out, and return it; with `keep`, write the record."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from guerdon.claims.record import find_claim, record, write
+    from guerdon.claims.run import run_claim
+    from guerdon.commands.output import say
+
+    found = find_claim(slug)
+    count = seeds or (2 if quick else found.seeds)
+    words = f"guerdon claim {slug}" + (f" --seeds {seeds}" if seeds else "") + (" --quick" if quick else "")
+    with Progress(console=Console(stderr=True), transient=True) as bars:
+        bar = bars.add_task("starting", total=None)
+        results = run_claim(
+            found, count, quick, lambda what, done, of: bars.update(bar, description=what, completed=done, total=of)
+        )
+    told = record(found, results, words)
+    show(told)
+    if keep and not quick:
+        say(f"written to {write(told)}")
+    return told
+
+
+def show(told: dict[str, Any]) -> None:
+    """The table of a record: arms with their metrics and budget, expectations with paired differences, the word."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console(highlight=False)
+    console.print(told["claim"], markup=False)
+    arms = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("arm", "metric", "mean", "95% interval", "budget per seed"):
+        arms.add_column(column)
+    for name, arm in told["arms"].items():
+        budget = ", ".join(f"{value:,.0f} {what.replace('_', ' ')}" for what, value in arm["budget_per_seed"].items())
+        for place, (metric, one) in enumerate(arm["metrics"].items()):
+            first = (name, budget) if place == 0 else ("", "")
+            arms.add_row(first[0], metric, f"{one['mean']:.4g}", f"{one['low']:.4g} to {one['high']:.4g}", first[1])
+    console.print(arms)
+    expected = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("expected", "difference in that direction", "95% interval", ""):
+        expected.add_column(column)
+    for one in told["expectations"]:
+        d = one["difference"]
+        label = f"{one['text']} (control)" if one["control"] else one["text"]
+        expected.add_row(label, f"{d['mean']:.4g}", f"{d['low']:.4g} to {d['high']:.4g}", one["word"])
+    console.print(expected)
+    console.print(f"{told['slug']}: {told['word']} ({len(told['seeds'])} seeds)", style="bold", markup=False)
