@@ -31,7 +31,7 @@ TEMPLATES: Mapping[str, str] = {
     "    link.connect_ex(('127.0.0.1', {port}))\nsocket.create_connection(('127.0.0.1', {port}))",
     "symbolic links": "os.symlink({canary!r}, 'link')\nos.symlink('/proc/1/root', 'up')\n"
     "open('link', 'w').write('gone')",
-    "up and out": "for path in ('../' * 9 + {canary!r}, '/proc/1/root' + {canary!r}, '/proc/self/cwd/..' + {canary!r}):\n"
+    "up and out": "for path in ('../' * 9 + {canary!r}, '/proc/1/root' + {canary!r}, '/proc/self/cwd' + {canary!r}):\n"
     "    open(path, 'a').write('gone')",
     "full folder": "with open('big', 'wb') as file:\n    while True:\n        file.write(bytes(2**20))",
     "full everything": "for folder in ('/tmp', '/dev/shm', '/', '/dev', '/etc', '/usr', '/proc'):\n    try:\n"
@@ -41,7 +41,8 @@ TEMPLATES: Mapping[str, str] = {
     "deep folders": "while True:\n    os.mkdir('d')\n    os.chdir('d')",
     "kernel settings": "open('/proc/sys/kernel/core_pattern', 'w').write('|/box/gone')",
     "looking around": "for root, _, files in os.walk('/proc'):\n    for file in files:\n        try:\n"
-    "            open(os.path.join(root, file), 'rb', buffering=0).read(100)\n        except OSError:\n            pass",
+    "            open(os.path.join(root, file), 'rb', buffering=0).read(100)\n"
+    "        except OSError:\n            pass",
     "kill everything": "os.kill(-1, signal.SIGKILL)\nos.kill(1, signal.SIGKILL)\nos.kill(os.getppid(), signal.SIGKILL)",
     "kill the group": "os.killpg(0, signal.SIGKILL)",
     "writing to every descriptor": "for fd in range(300):\n    try:\n"
@@ -63,7 +64,8 @@ TEMPLATES: Mapping[str, str] = {
     "        open(name, 'w').write('print(1)')",
     "patching": "import builtins, json, sys\njson.dumps = lambda *_, **__: '1'\nos._exit = lambda code: None\n"
     "builtins.print = lambda *_, **__: None\nsys.exit(0)",
-    "lying equality": "class Lie(int):\n    def __eq__(self, other):\n        return True\n    __hash__ = int.__hash__\n"
+    "lying equality": "class Lie(int):\n    def __eq__(self, other):\n"
+    "        return True\n    __hash__ = int.__hash__\n"
     "answer = Lie({n})",
     "huge number": "answer = 10 ** 10 ** (3 + {n} % 3)",
     "huge result": "answer = [[]] * 3_000_000",

@@ -58,7 +58,10 @@ class Sandbox:
         return (await self.run_together_async([Work(files, command, stdin, limits)]))[0]
 
     def run_together(self, works: Sequence[Work], pipes: Sequence[Pipe] = ()) -> list[Result]:
-        """Run programs that talk to each other, at the same time and in one slot; the results in their order."""
+        """Run programs that talk to each other, at the same time and in one slot; the results in their order.
+
+        The first one leads: the others are ended with it.
+        """
         return self._run(self._jobs(works), pipes)
 
     async def run_together_async(self, works: Sequence[Work], pipes: Sequence[Pipe] = ()) -> list[Result]:
@@ -85,6 +88,14 @@ class Sandbox:
             try:
                 for index, job in enumerate(jobs):
                     job.start(_descriptors(index, pipes, ends))
+                for end in ends:
+                    os.close(end[0])
+                    os.close(end[1])
+                ends = []
+                results = [jobs[0].finish()]
+                for job in jobs[1:]:
+                    job.end()
+                return [*results, *(job.finish() for job in jobs[1:])]
             except BaseException:
                 for job in jobs:
                     job.cancel()
@@ -96,7 +107,6 @@ class Sandbox:
                 for end in ends:
                     os.close(end[0])
                     os.close(end[1])
-            return [job.finish() for job in jobs]
 
 
 def _descriptors(index: int, pipes: Sequence[Pipe], ends: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

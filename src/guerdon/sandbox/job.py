@@ -47,7 +47,7 @@ class Job:
         self._command, self._stdin, self._readable = list(work.command), work.stdin, readable
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: str | None = None
-        self._cancelled = False
+        self._cancelled = self._finished = False
         self._lock = Lock()
 
     def start(self, descriptors: Sequence[tuple[int, int]] = ()) -> None:
@@ -76,16 +76,21 @@ class Job:
 
     def cancel(self) -> None:
         """End the program, or never start it; `finish` then raises SandboxError."""
+        self._cancelled = True
+        self.end()
+
+    def end(self) -> None:
+        """End the program where it still runs; `finish` then says that it was killed."""
         with self._lock:
-            self._cancelled = True
             if self._process is not None and self._process.stdin is not None:
                 self._process.stdin.close()
 
     def finish(self) -> Result:
-        """Wait for the end. SandboxError when the sandbox failed or the job was cancelled."""
+        """Wait for the end; once. SandboxError when the sandbox failed or the job was cancelled."""
         try:
-            if self._process is None:
-                raise SandboxError("the program was cancelled before it started")
+            if self._process is None or self._finished:
+                raise SandboxError("the program has not been started, or its end was waited for already")
+            self._finished = True
             out, err = _read_all(self._process, self.limits.wall + _GRACE)
         finally:
             self._clean_up()
@@ -135,9 +140,12 @@ class Job:
                     stream.close()
         if self._folder is not None:
             shutil.rmtree(self._folder, onerror=_make_writable)
+            self._folder = None
 
 
 def _outcome(code: int | None, limit: str) -> tuple[Outcome, int, str]:
+    if limit == "asked":
+        return "signalled", -9, ""
     if limit:
         return ("timed_out" if limit in ("wall", "cpu") else "resource_limit"), -9, limit
     assert code is not None

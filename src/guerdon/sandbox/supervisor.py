@@ -3,7 +3,8 @@
 A stand-alone script (`python -I -S supervisor.py`), importing nothing of ours, so that it starts in a few
 milliseconds and no busy interpreter can hold up its clock. It gets a job on its standard input: one line of JSON, then
 the bytes of the files, the standard input and the system-call filter. The input stays open: when it ends or says
-anything more, the job is cancelled. It answers on its standard output: one line of JSON, then stdout and stderr.
+anything more, the program is ended, as if by a limit called 'asked'. It answers on its standard output: one line of
+JSON, then stdout and stderr.
 
 It is the reaper of everything below it (`PR_SET_CHILD_SUBREAPER`), so it ends only when nothing is left.
 """
@@ -226,8 +227,7 @@ def watch(job: Work, pid: int, begin: float, pumps: tuple[Pump, ...], feed: Feed
     while True:
         for fd, _ in poll.poll(TICK * 1000):
             if fd == 0:
-                end_all(pid, None)
-                sys.exit(0)
+                return "asked", None
             if fd == feed.fd and fd not in by_fd:
                 feed.push()
                 if not feed.open:

@@ -47,7 +47,7 @@ def encode(value: Any, other: Callable[[Any], Tree] | None = None, depth: int = 
     return other(value) if other else {"other": type(value).__name__, "text": repr(value)[:200]}
 
 
-_NAMES = ((list, "list"), (tuple, "tuple"), (set, "set"), (frozenset, "set"), (dict, "dict"))
+_NAMES = ((list, "list"), (tuple, "tuple"), (set, "set"), (frozenset, "frozenset"), (dict, "dict"))
 
 
 def _items(value: Any) -> list[Any]:
@@ -66,6 +66,8 @@ def decode(tree: Tree, other: Callable[[Any], Any] | None = None) -> Any:
         return tuple(decode(tree["tuple"], other))
     if "set" in tree:
         return set(decode(tree["set"], other))
+    if "frozenset" in tree:
+        return frozenset(decode(tree["frozenset"], other))
     if "dict" in tree:
         return dict(decode(tree["dict"], other))
     if "int" in tree:
@@ -90,14 +92,14 @@ def same(got: Tree, wanted: Tree, tolerance: float | None = None, loose: bool = 
         items = got if isinstance(got, list) else got["tuple"]
         return len(items) == len(wanted) and all(map(lambda a, b: same(a, b, tolerance, loose), items, wanted))
     kind = _kind(wanted)
+    if kind in _SETS and _kind(got) in _SETS:
+        return _set_key(got) == _set_key(wanted)
     if kind in ("", "int"):
         return _same_scalar(got, wanted, tolerance)
     if kind != _kind(got) or kind == "other":
         return False
     if kind == "tuple":
         return same(got["tuple"], wanted["tuple"], tolerance, loose)
-    if kind == "set":
-        return {_key(item) for item in got["set"]} == {_key(item) for item in wanted["set"]}
     if kind == "dict":
         return _same_dict(got["dict"], wanted["dict"], tolerance, loose)
     return bool(got[kind] == wanted[kind])
@@ -142,9 +144,14 @@ def _key(tree: Tree) -> str:
         return f"#{int(number) if number == number and abs(number) != math.inf and number == int(number) else number}"
     if isinstance(tree, dict) and "tuple" in tree:
         return "(" + ",".join(map(_key, tree["tuple"])) + ")"
-    if isinstance(tree, dict) and "set" in tree:
-        return "{" + ",".join(sorted(map(_key, tree["set"]))) + "}"
-    return json.dumps(tree)
+    return _set_key(tree) if _kind(tree) in _SETS else json.dumps(tree)
+
+
+def _set_key(tree: Tree) -> str:
+    return "{" + ",".join(sorted(map(_key, tree[_kind(tree)]))) + "}"
+
+
+_SETS = ("set", "frozenset")
 
 
 def _loose_key(tree: Tree) -> str:
@@ -165,8 +172,8 @@ def _spelled(tree: Tree, depth: int) -> str:
     kind = _kind(tree)
     if kind == "tuple":
         return "(" + ", ".join(_spelled(item, depth - 1) for item in tree["tuple"][:30]) + ",)"
-    if kind == "set":
-        return "{" + ", ".join(_spelled(item, depth - 1) for item in tree["set"][:30]) + "}"
+    if kind in _SETS:
+        return "{" + ", ".join(_spelled(item, depth - 1) for item in tree[kind][:30]) + "}"
     if kind == "dict":
         pairs = (f"{_spelled(key, depth - 1)}: {_spelled(value, depth - 1)}" for key, value in tree["dict"][:30])
         return "{" + ", ".join(pairs) + "}"
