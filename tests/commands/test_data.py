@@ -67,7 +67,7 @@ def test_with_a_model_rows_are_shown_as_they_are_learned(tmp_path: Path, capsys:
         {"of": "rejected", "learned": True, "text": "11<|end|>"},
     ]
     assert (found["tokens"]["prompt"]["max"], found["tokens"]["target"]["max"]) == (4, 3)
-    assert "chosen, learned    '2<|end|>'" in said
+    assert "chosen, learned      '2<|end|>'" in said
     talk = [{"role": role, "content": text} for role, text in (("user", "1="), ("assistant", "1")) * 2]
     _, found, _ = check(capsys, write(tmp_path / "talk.jsonl", {"messages": talk}), "--model", "tiny")
     assert [(part["learned"], part["text"]) for part in found["preview"][0]["parts"]] == [

@@ -46,8 +46,8 @@ def _row(row: Mapping[str, Any]) -> list[str]:
         else:
             mark = "learned" if part["learned"] else "given"
         name = "" if part["of"] == "row" else f"{part['of']}, "
-        shown.append(f"  {name + mark:<18} {_short(part['text'])}")
-    shown += [f"  {name:<18} {_short(row[name])}" for name in ("answer", "label") if name in row]
+        shown.append(f"  {name + mark:<20} {_short(part['text'])}")
+    shown += [f"  {name:<20} {_short(row[name])}" for name in ("answer", "label") if name in row]
     return shown
 
 

@@ -131,7 +131,7 @@ def find_layout(
         read = "; ".join(f"{one.name} ({', '.join(one.columns.values())})" for one in fitting)
         raise ValueError(
             f"{where} can be read in {len(fitting)} ways: {read}. Found the columns {sorted(usual)}; "
-            "say which layout it is, or name the columns"
+            "name the columns (such as prompt=...) or the layout (layout=...)"
         )
     return fitting[0]
 
