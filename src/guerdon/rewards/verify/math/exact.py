@@ -8,10 +8,10 @@ from fractions import Fraction
 
 from guerdon.rewards.verify.math.values import Apply, CannotTellError, Const, Name, Node, Num
 
-MAX_BITS = 300_000
+MAX_BITS = 60_000
 """Bits of a number that is computed; what would be larger cannot be told."""
 
-MAX_FACTORIAL = 20_000
+MAX_FACTORIAL = 4_000
 
 
 class NotRationalError(Exception):
@@ -112,7 +112,7 @@ def at(node: Node, point: Mapping[str, Fraction]) -> Fraction:
 def apply(head: str, args: list[Fraction]) -> Fraction:
     """One operation on rational numbers. NotRationalError, UndefinedError or CannotTellError (too large) else."""
     if head == "add":
-        return sum(args, Fraction(0))
+        return _total(args)
     if head == "mul":
         return _product(args)
     if head == "pow":
@@ -137,12 +137,21 @@ def apply(head: str, args: list[Fraction]) -> Fraction:
     raise NotRationalError
 
 
+def _total(args: list[Fraction]) -> Fraction:
+    total = Fraction(0)
+    for arg in args:
+        if size(total) + size(arg) > MAX_BITS:
+            raise CannotTellError("a number too large to compute")
+        total += arg
+    return total
+
+
 def _product(args: list[Fraction]) -> Fraction:
     product = Fraction(1)
     for arg in args:
-        product *= arg
-        if size(product) > MAX_BITS:
+        if size(product) + size(arg) > MAX_BITS:
             raise CannotTellError("a number too large to compute")
+        product *= arg
     return product
 
 

@@ -355,7 +355,7 @@ def _ratio(node: Node) -> Fraction | None:
     return top.value / bottom.args[0].value
 
 
-MAX_TERMS = 2000
+MAX_TERMS = 1000
 """Nodes of a sum or product that is written out."""
 
 

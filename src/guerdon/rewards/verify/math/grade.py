@@ -58,8 +58,8 @@ def self_test(gold: str) -> str:
         return f"{answer.extracted[:80]!r} ({answer.way}) cannot be read: {answer.why}"
     try:
         right, stage = compare(answer.value, answer.value)
-    except CannotTellError as error:
-        return f"{answer.extracted[:80]!r} ({answer.way}) cannot be compared: {error}"
+    except (CannotTellError, RecursionError) as error:
+        return f"{answer.extracted[:80]!r} ({answer.way}) cannot be compared: {_why(error)}"
     return "" if right else f"{answer.extracted[:80]!r} ({answer.way}) is not equal to itself ({stage})"
 
 
@@ -77,8 +77,8 @@ def _against(gold: str, text: str) -> dict[str, Any]:
         return _told("cannot_tell", f"the gold answer {wanted.text[:80]!r} is not read: {wanted.why}", given, "gold")
     try:
         right, stage = _compared(wanted, given)
-    except CannotTellError as error:
-        return _told("cannot_tell", str(error), given, "compare")
+    except (CannotTellError, RecursionError) as error:
+        return _told("cannot_tell", _why(error), given, "compare")
     if right:
         return _told("right", "equal to the answer", given, stage)
     return _told("wrong", f"expected {wanted.text[:80]!r}", given, stage)
@@ -130,8 +130,12 @@ def _read(found: str, way: str) -> Answer | None:
         return None
     try:
         return Answer(found, way, text, parse(text))
-    except CannotTellError as error:
-        return Answer(found, way, text, None, str(error))
+    except (CannotTellError, RecursionError) as error:
+        return Answer(found, way, text, None, _why(error))
+
+
+def _why(error: CannotTellError | RecursionError) -> str:
+    return str(error) if isinstance(error, CannotTellError) else "operations too deep inside each other"
 
 
 def _told(status: str, why: str, given: Answer, stage: str) -> dict[str, Any]:
