@@ -79,12 +79,14 @@ def arguments(disk: int, readable: Sequence[str] = ()) -> list[str]:
     prefix = os.path.realpath(sys.base_prefix)
     if not Path(prefix).is_relative_to("/usr"):
         made += ["--ro-bind", prefix, prefix]
+    if not any(Path(path).is_relative_to("/tmp") for path in (prefix, *readable)):  # else it is a folder, and read-only
+        made += ["--symlink", f"{BOX}/tmp", "/tmp"]
     made += ["--proc", "/proc", "--remount-ro", "/proc"]
     for device in _DEVICES:
         made += ["--dev-bind", device, device]
     made += ["--symlink", "/proc/self/fd", "/dev/fd", "--symlink", f"{BOX}/.shm", "/dev/shm"]
     made += ["--perms", "0700", "--size", str(disk), "--tmpfs", BOX]
-    return [*made, "--dir", f"{BOX}/tmp", "--dir", f"{BOX}/.shm", "--symlink", f"{BOX}/tmp", "/tmp"]
+    return [*made, "--dir", f"{BOX}/tmp", "--dir", f"{BOX}/.shm"]
 
 
 def _system() -> list[str]:

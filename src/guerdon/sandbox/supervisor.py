@@ -20,10 +20,13 @@ import select
 import signal
 import sys
 import time
-from typing import Any
 
-Work = dict[str, Any]
-Standard = tuple[int, int, int]
+TYPE_CHECKING = False  # as `typing` says it, which would take long to import
+if TYPE_CHECKING:
+    from typing import Any
+
+    Work = dict[str, Any]
+    Standard = tuple[int, int, int]
 
 TICK = 0.01  # seconds between two looks at the tree
 PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -134,12 +134,11 @@ def test_time_is_limited(tests):
 
 @KINDS
 def test_other_limits_are_named(tests):
-    """C25: a program that forks in a loop."""
+    """C25: a program that forks in a loop; each of its processes has memory, so either limit may be the first."""
     verdict = grade(tests, "import os\nwhile True:\n    os.fork()")
-    assert (verdict.status, verdict.reason) == (
-        "wrong",
-        f"test 1 of {1 if tests is SOURCE else 5}: resource limit: processes",
-    )
+    where, _, limit = verdict.reason.rpartition(": ")
+    assert (verdict.status, where) == ("wrong", f"test 1 of {1 if tests is SOURCE else 5}: resource limit")
+    assert limit in ("processes", "memory")
 
 
 def test_a_background_child_does_not_hold_the_verdict():

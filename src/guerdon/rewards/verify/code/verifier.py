@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,7 @@ class CodeTests(Verifier):
         program = program_of(reply)
         if program is None:
             return Verdict("no_answer", "no program in the reply", stage="extract")
-        reason = "" if self.unsafe_local else available()
+        reason = "" if self.unsafe_local else await asyncio.to_thread(available)
         if reason:
             raise SandboxUnavailable(reason)
         whole = f"{setup}\n\n{program}" if setup else program
