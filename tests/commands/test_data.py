@@ -211,3 +211,20 @@ def test_long_parts_and_many_rows_are_cut_short_for_people_only(tmp_path: Path, 
     assert len(found["preview"][0]["parts"][0]["text"]) == 2000
     assert "characters more)" in said
     assert "... and 4 more" in said
+
+
+def test_a_file_is_checked_as_tasks_would_use_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    file, test = (
+        write(tmp_path / "a.jsonl", *SUMS),
+        write(tmp_path / "b.jsonl", SUMS[1], {"question": "9", "answer": "9"}),
+    )
+    spec = f"{file}?template=Level {{level}}: {{prompt}}&system=Be brief.&reward=numeric&heldout={test}"
+    status, found, _ = check(capsys, spec)
+    assert found["preview"][0]["parts"][0]["text"] == "system: Be brief.\nuser: Level 1: 1+1="
+    assert (found["gold"]["by"], found["overlap"]["against"], found["overlap"]["prompts"]) == ("numeric", str(test), 2)
+    assert found["overlap"]["hits"] == [{"row": 2, "held": "row 1", "share": 1.0}]
+    assert (status, found["problems"]) == (1, ["rows that hold what is evaluated on: 1"])
+    assert "names 'lvl'" in check(capsys, f"{file}?template={{lvl}}{{prompt}}")[1]["error"]
+    assert "has no option 'sytem'; did you mean 'system'" in check(capsys, f"{file}?sytem=x")[1]["error"]
+    pairs = write(tmp_path / "p.jsonl", {"prompt": "1", "chosen": "2", "rejected": "3"})
+    assert "go around the prompts of tasks" in check(capsys, f"{pairs}?system=x")[1]["error"]

@@ -44,11 +44,15 @@ def check(wish: Wish) -> dict[str, Any]:
 
     if wish.model is None and (wish.max_prompt_tokens is not None or wish.probe):
         raise UsageError("--max-prompt-tokens and --probe need --model: whose tokens, and who is asked")
-    table, on_bad_rows = _table(wish)
+    wish, options = _told_in_name(wish)
+    stored, on_bad_rows = _table(wish, options["name"])
+    table = _framed(stored, options["template"], options["system"])
     words = None if wish.model is None else load_words(wish.model)
     shown, tokens = _plainly(table, wish.show), None
     if words is not None:
         table, shown, tokens = _tokenised(table, words, wish.show, wish.max_prompt_tokens)
+    fit = {row.number for row in table.rows}
+    problems = replace(stored, rows=[row for row in stored.rows if row.number in fit])
     repeated = repeats(table.rows)
     result: dict[str, Any] = {
         "file": wish.file,
@@ -65,8 +69,8 @@ def check(wish: Wish) -> dict[str, Any]:
         "duplicates": repeated.same,
         "conflicts": repeated.conflicting,
         "gold": _gold(table, wish.reward),
-        "overlap": None if wish.against is None else _overlap(table.rows, wish.against),
-        "probe": _probe(table, wish) if wish.probe else None,
+        "overlap": None if wish.against is None else _overlap(problems.rows, wish.against),
+        "probe": _probe(problems, wish) if wish.probe else None,
         "model": wish.model,
     }
     result["problems"] = _problems(result, on_bad_rows)
@@ -77,21 +81,64 @@ def check(wish: Wish) -> dict[str, Any]:
     return result
 
 
-def _table(wish: Wish) -> tuple[Table, OnBadRows]:
-    """The table, and what its bad rows mean: said by an option, else in the file's name, else an error."""
-    from guerdon.data.layouts import ALL
-    from guerdon.data.table import known, stored, table_of
+def _told_in_name(wish: Wish) -> tuple[Wish, dict[str, Any]]:
+    """The wish with what its file's name says where the command line says nothing, and the options that shape prompts.
+
+    Everything that `--tasks` and `--data` take is understood, so that a file is checked as it will be used: its reward
+    tries the answers, and its held-out file is what it must not overlap with.
+    """
     from guerdon.recipes.data import read_options
 
-    name, options, columns = read_options(wish.file)
+    name, options, columns = read_options(wish.file, TASK_OPTIONS)
     for pair in wish.columns:
         field, equals, column = pair.partition("=")
         if not equals or not field or not column:
             raise UsageError(f"--column is {pair!r}; expected field=column, such as prompt=question")
         columns[field] = column
-    rows, layout = wish.rows or options.get("rows"), wish.layout or options.get("layout")
-    on_bad_rows = wish.on_bad_rows or options.get("on_bad_rows", "error")
-    return table_of(stored(name, rows), name, ALL, columns, layout), known(on_bad_rows)
+    told = replace(
+        wish,
+        columns=tuple(f"{field}={column}" for field, column in columns.items()),
+        rows=wish.rows or options.get("rows"),
+        layout=wish.layout or options.get("layout"),
+        on_bad_rows=wish.on_bad_rows or options.get("on_bad_rows", "error"),
+        reward=wish.reward or options.get("reward"),
+        against=wish.against or _heldout(name, options.get("heldout")),
+    )
+    return told, {"name": name, **{key: options.get(key) for key in ("template", "system")}}
+
+
+TASK_OPTIONS = ("template", "system", "reward", "heldout")
+
+
+def _heldout(name: str, heldout: str | None) -> str | None:
+    """The held-out file; of a data set, the split of that name."""
+    return f"{name}:{heldout}" if heldout and name.startswith("hub:") else heldout
+
+
+def _table(wish: Wish, name: str) -> tuple[Table, OnBadRows]:
+    """The table as it is stored, and what its bad rows mean."""
+    from guerdon.data.layouts import ALL
+    from guerdon.data.table import known, stored, table_of
+
+    columns = dict(pair.split("=", 1) for pair in wish.columns)
+    return table_of(stored(name, wish.rows), name, ALL, columns, wish.layout), known(str(wish.on_bad_rows))
+
+
+def _framed(table: Table, template: str | None, system: str | None) -> Table:
+    """The rows with the template around their prompts and the system message before them."""
+    from guerdon.data.layouts import TASKS
+    from guerdon.tasks.base import Listed
+    from guerdon.tasks.rows import task_of
+    from guerdon.tasks.spec import Framed
+
+    if template is None and system is None:
+        return table
+    if table.layout.name not in TASKS:
+        raise ValueError(
+            f"{table.where}: template and system go around the prompts of tasks; found {table.layout.name}"
+        )
+    tasks = Framed(Listed([task_of(row, Path(table.where).stem) for row in table.rows]), template, system)
+    return replace(table, rows=[replace(row, prompt=tasks.task(i).prompt) for i, row in enumerate(table.rows)])
 
 
 def _kept(table: Table) -> list[str]:
@@ -234,7 +281,8 @@ def _evaluation(against: str) -> tuple[list[str], list[str]]:
 
     name = against.partition("?")[0]
     if name.startswith("hub:") or Path(name).suffix.lower() in EXTENSIONS or Path(name).is_dir():
-        table, _ = _table(Wish(against))
+        wish, options = _told_in_name(Wish(against))
+        table, _ = _table(wish, options["name"])
         return [f"row {row.number}" for row in table.rows], [row.asked for row in table.rows]
     from guerdon.data.row import Row
     from guerdon.tasks.base import each

@@ -72,13 +72,17 @@ def attempts(table: Table, make: Make, chat: Chat) -> Iterator[tuple[Row, Group 
             yield row, BadRow(table.where, row.number, str(error))
 
 
-def read_options(file: str) -> tuple[str, dict[str, Any], dict[str, str]]:
-    """(name, options, columns by field) of `file[?option=value&...]`. ValueError for what is neither."""
+def read_options(file: str, further: Sequence[str] = ()) -> tuple[str, dict[str, Any], dict[str, str]]:
+    """(name, options, columns by field) of `file[?option=value&...]`. ValueError for what is neither.
+
+    further: options that are accepted beside OPTIONS.
+    """
     name, given = parse(file)
+    accepted = (*OPTIONS, *further)
     for key in given:
-        if key not in (*OPTIONS, *FIELDS):
-            raise ValueError(f"{name} has no option {key!r}{nearest(key, [*OPTIONS, *FIELDS])}")
-    options = {key: value for key, value in given.items() if key in OPTIONS}
+        if key not in (*accepted, *FIELDS):
+            raise ValueError(f"{name} has no option {key!r}{nearest(key, [*accepted, *FIELDS])}")
+    options = {key: value for key, value in given.items() if key in accepted}
     return name, options, {key: str(value) for key, value in given.items() if key in FIELDS}
 
 
