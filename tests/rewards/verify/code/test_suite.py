@@ -65,6 +65,7 @@ def test_a_check_of_nothing_but_simple_asserts_becomes_calls():
         ([{"expected": 3, "args": []}], "test 1 has"),
         ({"inputs": [1, 2], "outputs": [1]}, "2 inputs and 1 outputs"),
         ("assert f(", "is not Python"),
+        ("def check(candidate):\n    assert candidate(1)", "expected an 'entry_point'"),
         ([{"call": "f(x)", "expected": 1}], "not of the form"),
         ([{"call": "f(", "expected": 1}], "is not Python"),
         ([{"stdin": "1", "stdout": "1"}, {"x": 1}], r"test 2 has \['x'\]"),

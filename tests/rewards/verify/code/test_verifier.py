@@ -287,6 +287,12 @@ def test_test_code_that_never_calls_the_program_is_no_test():
     assert (verdict.status, verdict.reason) == ("failed", "test 1 of 1: it never called the program")
 
 
+def test_a_program_cannot_make_a_test_void():
+    source = "if not READY:\n    assert add(1, 2) == 3"
+    assert grade(source, "READY = False\n" + RIGHT).status == "right"
+    assert grade(source, "READY = True").status == "wrong"
+
+
 def verify(data, reply=f"```python\n{RIGHT}```", **how):
     return asyncio.run(CodeTests(**how).verify(episode(Task("t", "?", data), reply)))
 

@@ -192,18 +192,22 @@ async def _check(
     ]
     checks, candidate = await sandbox.run_together_async(works, [(0, 201, 1, 200), (1, 201, 0, 200)])
     answers = _answers(checks.stdout, nonce)
-    return {i: _check_outcome(answers.get(i, []), checks, candidate) for i in tests}
+    return {at["i"]: _check_outcome(at, answers.get(at["i"], []), checks, candidate) for at in told}
 
 
-def _check_outcome(answers: Sequence[Mapping[str, Any]], checks: Result, candidate: Result) -> Found:
-    """The other side of the pipe, the program's, only explains what is missing; it never makes a test pass."""
+def _check_outcome(
+    test: Mapping[str, Any], answers: Sequence[Mapping[str, Any]], checks: Result, candidate: Result
+) -> Found:
+    """The other side of the pipe, the program's, only explains what is missing; it never makes a test pass, nor void."""
     if len(answers) != 1:
         return _missing(candidate if candidate.limit else checks)
     answer = answers[0]
     if "timeout" in answer:
         return Found("timed_out", f"no end within {answer['timeout']} s")
     if answer.get("ok") is True:
-        return Found("passed") if answer["calls"] else Found("void", "it never called the program")
+        if answer["calls"]:
+            return Found("passed")
+        return Found("failed" if test["names"] else "void", "it never called the program")
     if candidate.limit:
         return _missing(candidate)
     return Found("failed", _line(answer.get("error", "")))

@@ -162,6 +162,8 @@ def _from_source(source: str, entry_point: str) -> list[Test]:
     except (SyntaxError, ValueError) as error:
         raise ValueError(f"the test {source[:80]!r} is not Python: {error}") from None
     checks = [line for line in body if isinstance(line, ast.FunctionDef) and line.name == "check"]
+    if checks and not entry_point and not any(isinstance(line, ast.Expr | ast.Assert) for line in body):
+        raise ValueError("the test defines check() and does not call it; expected an 'entry_point' beside the tests")
     if checks and entry_point:
         renamed = {checks[-1].args.args[0].arg: entry_point} if checks[-1].args.args else {}
         calls = [_as_call(line, renamed) for line in checks[-1].body if not _says_nothing(line)]
