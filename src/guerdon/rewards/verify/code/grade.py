@@ -173,7 +173,7 @@ async def _check(
 ) -> dict[int, Found]:
     """Test code: it runs in one sandbox, the program in another, and only plain values pass between them."""
     nonce = secrets.token_hex(16)
-    told = [
+    told: list[dict[str, Any]] = [
         {"i": i, "source": test.source, "entry_point": test.entry_point, "names": _names(test)}
         for i, test in tests.items()
     ]
@@ -198,7 +198,7 @@ async def _check(
 def _check_outcome(
     test: Mapping[str, Any], answers: Sequence[Mapping[str, Any]], checks: Result, candidate: Result
 ) -> Found:
-    """The other side of the pipe, the program's, only explains what is missing; it never makes a test pass, nor void."""
+    """The other side of the pipe, the program's, explains what is missing; it makes no test pass or void."""
     if len(answers) != 1:
         return _missing(candidate if candidate.limit else checks)
     answer = answers[0]
@@ -215,11 +215,15 @@ def _check_outcome(
 
 def _names(test: SourceTest) -> list[str]:
     """What a test may get from the program: names it reads and does not define itself, never those of Python."""
-    tree = ast.parse(test.source)
-    names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    top = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-    imported = {a.asname or a.name.split(".")[0] for n in tree.body if isinstance(n, _IMPORTS) for a in n.names}
-    wanted = {*names, test.entry_point} - top - imported - {""}
+    nodes = list(ast.walk(ast.parse(test.source)))
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    read = {node.id for node in names if isinstance(node.ctx, ast.Load)}
+    stored = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    own = {node.arg for node in nodes if isinstance(node, ast.arg)}
+    own |= {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    own |= {one.asname or one.name.split(".")[0] for node in nodes if isinstance(node, _IMPORTS) for one in node.names}
+    wanted = ((read - stored) | called | {test.entry_point}) - (own - {test.entry_point}) - {""}
     return sorted(name for name in wanted if not hasattr(builtins, name) and not name.startswith("__"))
 
 
