@@ -25,7 +25,16 @@ def test_numbers_said_plainly(text, number):
     [
         *("not 42", "below 43", "between 42 and 43", "I guess 42", "41, 42", "40 41 42", "half of 42", "is it 42?"),
         *("print(42)", "eval('42')", "solve x-42", "there are 42x of them", "we get 3*42 apples", "so x > 42 here"),
-        *(r"so \begin{pmatrix} 1 \\ 2 \end{pmatrix} here", "about 42 apples", "twice 42", "it has 42! ways"),
+        *(
+            r"so \begin{pmatrix} 1 \\ 2 \end{pmatrix} here",
+            "about 42 apples",
+            "twice 42",
+            "it is 1 over 42 here",
+            "it is 42 pi units",
+            "negative 42 is it",
+            "42 lakh then",
+            "it has 42! ways",
+        ),
     ],
 )
 def test_numbers_that_are_not(text):

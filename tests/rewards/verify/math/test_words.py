@@ -42,7 +42,7 @@ def test_words_and_products():
 
 
 @pytest.mark.parametrize(
-    "unit", ["million", "or more", "squared", "and a half", "apples, 43 pears", "x 2", "dozen", "not"]
+    "unit", ["million", "or more", "squared", "and a half", "apples, 43 pears", "x 2", "dozen", "not", "tenths", "lakh"]
 )
 def test_words_that_are_no_unit(unit):
     assert unsaid(unit)

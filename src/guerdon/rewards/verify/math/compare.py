@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from typing import TypeGuard
 
 from guerdon.rewards.verify.math.intervals import REALS, merged
 from guerdon.rewards.verify.math.relation import Said, holds, said, same_relation, settled
@@ -44,6 +45,8 @@ _REAL_WORDS = ("all real numbers", "all reals", "real numbers", "all real")
 def compare(a: Value, b: Value) -> tuple[bool, str]:
     """Whether two answers are the same, and the stage that said so. CannotTellError where that cannot be decided."""
     a, b = settled(a), settled(b)
+    if _several_labels(a) and _several_labels(b):
+        return _sets(a, b), "compare-relation"
     left, right = said(a), said(b)
     if isinstance(a, Relation) and isinstance(b, Relation) and not (left.label and left.label == right.label):
         if left.label and right.label and (_fixed(left.value) and _fixed(right.value)):
@@ -52,6 +55,12 @@ def compare(a: Value, b: Value) -> tuple[bool, str]:
     if left.label and right.label and left.label != right.label:
         return False, "compare-relation"
     return _values(_meant(left, b), _meant(right, a)), _stage(left, right)
+
+
+def _several_labels(value: Value) -> TypeGuard[SetOf]:
+    """Whether this lists what several names are (a_1 = 2, a_2 = 3)."""
+    labels = {said(settled(item)).label for item in value.items} if isinstance(value, SetOf) else set()
+    return len(labels) > 1 and "" not in labels
 
 
 def _fixed(value: Value) -> bool:

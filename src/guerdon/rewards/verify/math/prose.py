@@ -31,11 +31,11 @@ _HEDGE = re.compile(
     r"""\b(?:not|never|no|none|or|either|neither|between|below|above|under|less|more|fewer|greater|least|most|maybe
     |perhaps|guess|possible|possibly|possibilities|could|might|unsure|roughly|about|approximately|around|nearly|almost
     |unless|except|than|wrong|incorrect|if|cannot|but|anything|half|twice|double|triple|times|plus|minus|squared|cubed
-    |divided|instead|rather|until|beyond|exceeds?)\b|n't\b|[?<>≤≥≠±]""",
+    |over|pi|root|power|exponent|negative|log|logarithm|inverse|reciprocal|divided|instead|rather|until|beyond|exceeds?)\b|n't\b|[?<>≤≥≠±]""",
     re.VERBOSE | re.IGNORECASE,
 )
 _QUALIFIER = re.compile(
-    r"""\b(?:hundred|thousand|million|billion|trillion|dozens?|score|half|halves|thirds?|quarters?|percent|of|to|through|by
+    r"""\b(?:(?:ten|hundred|thousand|million|billion)ths?|lakhs?|crores?|gross|pairs?|couples?|hundred|thousand|million|billion|trillion|dozens?|score|half|halves|thirds?|quarters?|percent|of|to|through|by
     |squared|cubed|factorial|modulo|mod|base|degrees?\sof)\b""",
     re.VERBOSE | re.IGNORECASE,
 )

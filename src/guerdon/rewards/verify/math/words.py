@@ -26,6 +26,8 @@ _UNSAID = re.compile(
     |least|most|not|no|non|never|maybe|perhaps|possibly|about|around|approximately|roughly|nearly|almost|negative
     |positive|but|except|is|are|was|be|i|think|hope|either|neither|any|all|every|each|mod|modulo|base|squared|cubed
     |factorial|root|pi|e|vs|versus|up|down|above|below|under|exceeding|odd|even|oder|ou|than|unless|wrong|incorrect
+    |(?:ten|hundred|thousand|million|billion)ths?|lakhs?|crores?|myriads?|gross|couples?|pairs?|googol|seconds?\s+power
+    |sixths?|sevenths?|eighths?|ninths?|twelfths?|twentieths?|thirteen|fourteen|fifteen|thirty|fifty|sixty|ninety
     |something|anything|nothing|none|etc|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|forty
     |power|exponent|percent|degrees?|gold|answer)(?![A-Za-z])""",
     re.VERBOSE | re.IGNORECASE,
