@@ -287,6 +287,12 @@ def test_test_code_that_never_calls_the_program_is_no_test():
     assert (verdict.status, verdict.reason) == ("failed", "test 1 of 1: it never called the program")
 
 
+def test_a_program_cannot_end_the_loop_of_a_test():
+    source = "for got, x in zip(map(double, range(3)), range(3)):\n    assert got == 2 * x"
+    assert grade(source, "def double(x):\n    return x + x").status == "right"
+    assert grade(source, "def double(x):\n    raise StopIteration").status == "wrong"
+
+
 def test_a_program_cannot_make_a_test_void():
     source = "if not READY:\n    assert add(1, 2) == 3"
     assert grade(source, "READY = False\n" + RIGHT).status == "right"

@@ -89,12 +89,16 @@ class Link:
 
 
 def translated(names: list[str], text: str) -> Exception:
+    """What to raise for an exception of the program. Not what ends a loop, which could leave asserts out."""
     for name in names:
         kind = getattr(builtins, str(name), None)
-        if name != "Exception" and isinstance(kind, type) and issubclass(kind, Exception):
+        if isinstance(kind, type) and issubclass(kind, Exception) and name not in _NOT_RAISED:
             with contextlib.suppress(TypeError):
                 return kind(text)
     return CandidateError(f"{names[0]}: {text}")
+
+
+_NOT_RAISED = ("Exception", "StopIteration", "StopAsyncIteration")
 
 
 class Remote:
