@@ -14,11 +14,11 @@ from fractions import Fraction
 from guerdon.rewards.verify.math.expression import Expressions
 from guerdon.rewards.verify.math.intervals import without
 from guerdon.rewards.verify.math.lexer import Token, tokens
+from guerdon.rewards.verify.math.signs import spread, taken_off
 from guerdon.rewards.verify.math.units import canonical
 from guerdon.rewards.verify.math.values import (
     MINUS_ONE,
     ONE,
-    Apply,
     Based,
     Bracket,
     CannotTellError,
@@ -32,7 +32,6 @@ from guerdon.rewards.verify.math.values import (
     Text,
     Union,
     Value,
-    heads,
     names,
     times,
 )
@@ -287,11 +286,11 @@ class _Parser(Expressions):
         )
         self.position += negative
         prefix = self.take().text if self.at_kind("dollar") else ""
-        node, inner = _taken_off(self.scaled(self.sum()))
+        node, inner = taken_off(self.scaled(self.sum()))
         stated = [unit for unit in (canonical(prefix) if prefix else "", self.unit(), inner) if unit]
         if len(set(stated)) > 1:
             raise CannotTellError(f"several units: {' and '.join(stated)}")
-        return _spread(Quantity(times(MINUS_ONE, node) if negative else node, stated[0] if stated else ""))
+        return spread(Quantity(times(MINUS_ONE, node) if negative else node, stated[0] if stated else ""))
 
     def scaled(self, node: Node) -> Node:
         """The number times the 'million' after it."""
@@ -341,36 +340,6 @@ def _flat(items: list[Value]) -> tuple[Value, ...]:
     if len(flat) > MAX_ITEMS:
         raise CannotTellError(f"more than {MAX_ITEMS} items")
     return tuple(flat)
-
-
-def _taken_off(node: Node) -> tuple[Node, str]:
-    """An expression without its outermost percent or degree sign, and which it was."""
-    if isinstance(node, Apply) and node.head in ("percent", "degree"):
-        return node.args[0], {"percent": "%", "degree": "degree"}[node.head]
-    if isinstance(node, Apply) and node.head == "mul" and len(node.args) == 2 and isinstance(node.args[0], Num):
-        inner, unit = _taken_off(node.args[1])
-        return (times(node.args[0], inner), unit) if unit else (node, "")
-    return node, ""
-
-
-def _spread(quantity: Quantity) -> Value:
-    """The two values of one plus-minus; CannotTellError for more of them, whose signs may or may not go together."""
-    count = sum(head == "pm" or head == "mp" for head in heads(quantity.node))
-    if count == 0:
-        return quantity
-    if count > 1:
-        raise CannotTellError("more than one plus-minus")
-    return SetOf(tuple(Quantity(_signed(quantity.node, sign), quantity.unit) for sign in (1, -1)))
-
-
-def _signed(node: Node, sign: int) -> Node:
-    if not isinstance(node, Apply):
-        return node
-    args = tuple(_signed(arg, sign) for arg in node.args)
-    if node.head in ("pm", "mp"):
-        positive = (node.head == "pm") == (sign == 1)
-        return args[0] if positive else times(MINUS_ONE, args[0])
-    return Apply(node.head, args)
 
 
 def _factor(before: list[Token]) -> Node:
