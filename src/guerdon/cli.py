@@ -199,6 +199,19 @@ def data_check(
     return check(wish)
 
 
+@data_app.command(
+    "make",
+    context_settings={"ignore_unknown_options": True},
+    add_help_option=False,
+    options_metavar="--out FILE [--key value ...]",
+)
+def data_make(words: Annotated[list[str] | None, typer.Argument(metavar="KIND")] = None) -> Result | None:
+    """Write labelled texts whose truth is known. `guerdon data make --help` lists the kinds."""
+    from guerdon.commands.synthetic import make
+
+    return make(words or [])
+
+
 model_app = typer.Typer(help="Look at a model before it is trained.", rich_markup_mode=None)
 app.add_typer(model_app, name="model")
 

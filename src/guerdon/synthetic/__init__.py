@@ -1,0 +1,1 @@
+"""Preference sets whose truth is known: items with a true quality, and labellers whose every probability is exact."""
