@@ -20,6 +20,11 @@ PRINTS = [{"stdin": f"{x} 2\n", "stdout": f"{x + 2}\n"} for x in range(5)]
 SOURCE = "for x in range(5):\n    assert add(x, 2) == x + 2\n"
 RIGHT = "def add(a, b):\n    return a + b\nif __name__ == '__main__':\n    print(add(*map(int, input().split())))\n"
 KINDS = pytest.mark.parametrize("tests", [CALLS, PRINTS, SOURCE], ids=["calls", "prints", "source"])
+MOSTLY_SLOW = pytest.mark.parametrize(
+    "tests",
+    [CALLS, pytest.param(PRINTS, marks=pytest.mark.slow), pytest.param(SOURCE, marks=pytest.mark.slow)],
+    ids=["calls", "prints", "source"],
+)
 
 
 def grade(tests, program, **how):
@@ -32,7 +37,7 @@ def test_a_right_program_is_right(tests):
     assert (verdict.status, verdict.share, verdict.stage) == ("right", 1.0, "tests")
 
 
-@KINDS
+@MOSTLY_SLOW
 @pytest.mark.parametrize(
     "program",
     [
@@ -123,7 +128,7 @@ def test_the_first_failure_is_told():
     assert "NameError: name 'foo' is not defined" in grade(PRINTS, "foo").reason
 
 
-@KINDS
+@MOSTLY_SLOW
 def test_time_is_limited(tests):
     program = "import time\ndef add(a, b):\n    time.sleep(60)\nif __name__ == '__main__':\n    add(1, 2)"
     assert grade(tests, program, test_seconds=0.5).status == "timed_out"
