@@ -17,7 +17,7 @@ from guerdon.rewards.scoring import score_group, scored
 from guerdon.rewards.user import wrap_reward
 from guerdon.samplers.base import Sample, Sampling
 from guerdon.sources import Dataset, Rollouts, Starved, TooManyFaults
-from guerdon.types import Score, Span, Task
+from guerdon.types import Score, Span, Task, Verdict
 from tests.replies import group
 
 BATCH = 3
@@ -526,3 +526,22 @@ def test_a_data_set_smaller_than_a_batch_goes_round_and_an_empty_one_is_refused(
     assert sorted(run(Dataset(rows, batch=4), 1)[0]) == ["row0", "row0", "row1", "row1"]
     with pytest.raises(ValueError, match="empty"):
         Dataset([], batch=1)
+
+
+def test_a_reward_that_failed_is_no_zero_beside_another():
+    """Returns [1.2, 1.2, 1.2] of the three that could be judged, and nothing of the fourth."""
+
+    class Judge:
+        name, weight = "judge", 1.0
+
+        async def __call__(self, group, context):
+            failed = Score(verdict=Verdict("failed", "the server is gone"))
+            return [failed, *(Score(1.0) for _ in group[1:])]
+
+    seen = []
+    form = wrap_reward(lambda completions: [0.2] * len(completions), "form")
+    run(source(rewards=[Judge(), form], n=4), 1, after=lambda s, d: seen.append(d))
+    for group in seen[0].groups:
+        assert [sum(score.total() for score in episode.scores.values()) for episode in group] == [1.2] * 3
+    assert values(seen[0].stats)["unscored"] == 0.25
+    assert values(seen[0].stats)["verdict/judge/failed"] == 0.25

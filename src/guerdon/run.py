@@ -193,6 +193,7 @@ class Budget:
     trained_tokens: int = 0
     rollouts: int = 0
     gradient_steps: int = 0
+    judge_calls: int = 0
     judge_tokens: int = 0
     seconds: float = 0.0
 

@@ -19,11 +19,15 @@ from typing import Any
 from guerdon import checkpoint, lock
 from guerdon.engines.local import LocalEngine
 from guerdon.evaluation.evaluate import Evaluation, evaluate
+from guerdon.judges.base import Voice
+from guerdon.judges.outcome import JudgeStopped
+from guerdon.judges.usage import Usage
 from guerdon.learner import Learner
 from guerdon.loop import train
-from guerdon.metrics import Log, Sink, Stats, read_events, values
+from guerdon.metrics import Log, Sink, Stats, merge, read_events, values
 from guerdon.models.load import Policy, save_policy
 from guerdon.parts import Parts, load_parts, make_source, watch_of, weights_of
+from guerdon.rewards.judged import voices
 from guerdon.rewards.rehearsal import rehearse
 from guerdon.rewards.scoring import Fault
 from guerdon.run import Budget, Options, Run, RunFolder
@@ -31,7 +35,7 @@ from guerdon.sources import Source, Starved
 from guerdon.store import write_episodes
 from guerdon.summary import summarise
 from guerdon.tasks.base import each
-from guerdon.types import Batch, Group
+from guerdon.types import EMPTY, Batch, Group
 from guerdon.watch import Watch
 
 FAULTS_SHOWN = 5
@@ -48,6 +52,7 @@ class Runner:
     source: Source
     log: Log
     watch: Watch
+    judges: Mapping[str, Voice] = EMPTY
     step: int = 0
     stopping: bool = False
     budget: Budget = field(default_factory=Budget)
@@ -56,6 +61,7 @@ class Runner:
     _evaluated: int = -1
     _measured: dict[str, float] = field(default_factory=dict)
     """What an evaluation found since the last step, for the watch."""
+    _paid: dict[str, Usage] = field(default_factory=dict)
 
     @property
     def steps(self) -> int:
@@ -68,8 +74,9 @@ class Runner:
     async def finish_step(self, groups: list[Group], stats: Stats) -> None:
         """Account for a step, log it, store its episodes; evaluate and save when due."""
         self.step += 1
-        numbers = values(stats)
-        self._spend(numbers)
+        judged = self._judged()
+        numbers = values(merge([stats, *(used.stats(f"judge/{name}") for name, used in judged.items())]))
+        self._spend(numbers, judged.values())
         self._store(self.folder.episodes(self.step), groups, self.learner.last.get("policy"))
         self._log("step", step=self.step, steps=self.steps, metrics=numbers, budget=self.budget.as_dict())
         measured, self._measured = self._measured, {}
@@ -94,10 +101,19 @@ class Runner:
         with checkpoint.writing(self.folder.metrics, self.folder.checkpoints):
             self.log(event, **fields)
 
-    def _spend(self, numbers: Mapping[str, float]) -> None:
+    def _judged(self) -> dict[str, Usage]:
+        """What each judge used since this was last asked."""
+        new = {name: judge.usage.since(self._paid.get(name, Usage())) for name, judge in self.judges.items()}
+        self._paid = {name: judge.usage.copy() for name, judge in self.judges.items()}
+        return new
+
+    def _spend(self, numbers: Mapping[str, float], judged: Iterable[Usage]) -> None:
         self.budget.sampled_tokens += int(numbers.get("sampled/tokens", 0))
         self.budget.rollouts += int(numbers.get("sampled/rollouts", 0))
         self.budget.judge_tokens += int(numbers.get("sampled/judge_tokens", 0))
+        for used in judged:
+            self.budget.judge_calls += used.calls
+            self.budget.judge_tokens += used.prompt_tokens + used.completion_tokens
         self.budget.seconds += time.perf_counter() - self._began
         self._began = time.perf_counter()
         engine = self.parts.engines["policy"]
@@ -122,6 +138,7 @@ class Runner:
         """Write a checkpoint; the run can continue from it exactly."""
         state = {"step": self.step, "budget": self.budget, "source": await self.source.state()}
         state |= {"watch": self.watch.state(), "measured": self._measured}
+        state |= {"judges": {name: judge.usage.as_dict() for name, judge in self.judges.items()}}
 
         def write(folder: Path) -> None:
             self.learner.save(folder)
@@ -141,6 +158,9 @@ class Runner:
             self.source.restore(state["source"])
             self.watch.restore(state["watch"])
             self._measured = state["measured"]
+            for name, judge in self.judges.items():
+                judge.usage.restore(state["judges"].get(name, {}))
+            self._judged()
         except Exception as error:  # torch, safetensors, json and pickle have their own ways to say it
             raise checkpoint.Damaged(f"checkpoint {path} cannot be read: {type(error).__name__}: {error}") from error
         for sampler in self.parts.samplers.values():
@@ -165,6 +185,11 @@ class Runner:
         if self._saved != self.step:
             await self.save()
         return f"What was learned in {self.step} steps is saved in {checkpoint.complete(self.folder.checkpoints)[-1]}."
+
+    async def close(self) -> None:
+        """Let go of what judges hold open."""
+        for judge in self.judges.values():
+            await judge.close()
 
     async def start(self) -> None:
         """Evaluate the policy that a run starts from."""
@@ -212,7 +237,9 @@ def prepare(run: Run, folder: RunFolder, sinks: Iterable[Sink] = ()) -> Runner:
         max_gap=run.options.gap_limit,
         seed=run.options.seed,
     )
-    return Runner(parts, folder, learner, make_source(parts), Log(folder.metrics, sinks), watch_of(run))
+    return Runner(
+        parts, folder, learner, make_source(parts), Log(folder.metrics, sinks), watch_of(run), voices(run.scoring)
+    )
 
 
 def execute(run: Run, out: Path, *, resume: bool = False, sinks: Iterable[Sink] = ()) -> Outcome:
@@ -307,8 +334,10 @@ async def _drive(runner: Runner) -> None:
         await runner.start()
         try:
             await train(runner.source, runner.learner, runner)
-        except Starved as error:  # often because all is learned: the policy is what the run was for
-            raise Starved(f"{error} {await runner.save_learned()}") from error
+        except (Starved, JudgeStopped) as error:  # often because all is learned, or paid for: the policy is kept
+            raise type(error)(f"{error} {await runner.save_learned()}") from error
+        finally:
+            await runner.close()
         await runner.finish()
 
 

@@ -254,6 +254,7 @@ def _account(attempt: _Attempt, group: Group, unscored: int, n: int) -> Stats:
         "sampled/groups": Total(1),
         "faults": Total(attempt.spoiled(n)),
         "unscored": Stat(unscored, len(group)),
+        "truncated": Stat(sum(episode.stop == "length" for episode in group), len(group)),
         **_verdicts(group),
     }
 
@@ -270,13 +271,16 @@ def _verdicts(group: Group) -> Stats:
 
 
 def describe(groups: Sequence[Group], rewards: Sequence[Reward]) -> Stats:
-    """Of what is learned from: rewards by name, and the share cut off by the length limit."""
+    """Mean value of each reward, and of its named parts, over what is learned from."""
     episodes = [episode for group in groups for episode in group]
-    stats: Stats = {"truncated": Stat(sum(e.stop == "length" for e in episodes), len(episodes))}
+    stats: Stats = {}
     for reward in rewards:
         given = [e.scores[reward.name] for e in episodes if reward.name in e.scores]
         totals = [score.total() for score in given if score.applies]
         stats[f"reward/{reward.name}"] = Stat(sum(totals), len(totals))
+        for part in sorted({part for score in given for part in score.parts}):
+            values = [score.parts[part] for score in given if part in score.parts]
+            stats[f"part/{reward.name}/{part}"] = Stat(sum(values), len(values))
     return stats
 
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from guerdon.advantages.group import TOLERANCE
+from guerdon.judges.outcome import JudgeStopped
 from guerdon.rewards.base import Reward
 from guerdon.rewards.fault import RewardFault
 from guerdon.types import Group, Score, Verdict
@@ -155,7 +156,7 @@ class Combination:
     def _column(self, part: Reward, told: list[Score] | BaseException, group: Group) -> list[Score]:
         """One part's scores, held to the contract."""
         task = group[0].task.id
-        if isinstance(told, Exception):
+        if isinstance(told, Exception) and not isinstance(told, JudgeStopped):
             what = told.what if isinstance(told, RewardFault) else f"{type(told).__name__}: {told}"
             raise RewardFault(self.name, task, f"its part {part.name!r}: {what}", "a score from every part") from told
         if isinstance(told, BaseException):

@@ -7,12 +7,13 @@ without it. Cancellation passes through.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from guerdon.judges.base import together
+from guerdon.judges.outcome import JudgeStopped
 from guerdon.metrics import Busy
 from guerdon.rewards.base import Reward
 from guerdon.rewards.fault import RewardFault
@@ -46,7 +47,7 @@ async def score_group(
     """
     watch = busy or Busy()
     asked = [reward for reward in rewards if any(reward.name not in episode.scores for episode in group)]
-    answers = await asyncio.gather(*(_ask(reward, group, context, watch) for reward in asked))
+    answers = await together([_ask(reward, group, context, watch) for reward in asked])
     faults: list[Fault] = []
     for reward, scores in zip(asked, answers, strict=True):
         where = f"reward {reward.name!r}"
@@ -86,6 +87,8 @@ async def _ask(reward: Reward, group: Group, context: Context, busy: Busy) -> li
         if strange:
             raise TypeError(f"it returned {strange[0]} values; expected a `Score` for each episode")
         return scores
+    except JudgeStopped:  # about the judge and its budget, not about this group: the run has to end
+        raise
     except Exception as error:
         why = error.what if isinstance(error, RewardFault) else f"{type(error).__name__}: {error}"
         return [Score(verdict=Verdict("failed", why, stage="call")) for _ in group]
@@ -122,10 +125,15 @@ def _not_finite(score: Score) -> str:
 
 
 def scored(group: Group, rewards: Sequence[Reward]) -> Group:
-    """Episodes in which the policy sampled something and to which at least one counting reward applies.
+    """Episodes that say something about the policy: it sampled, at least one counting reward applies, and none of them
+    failed. A failure is neither a zero nor an abstention, and a return without what failed is no return.
 
-    The others say nothing and must not dilute the group.
+    The others must not dilute the group.
     """
     counting = {reward.name for reward in rewards if reward.weight}
-    said = [episode for episode in group if episode.sampled_tokens]
-    return [e for e in said if any(score.applies for name, score in e.scores.items() if name in counting)]
+    return [episode for episode in group if episode.sampled_tokens and _known(episode, counting)]
+
+
+def _known(episode: Episode, counting: Collection[str]) -> bool:
+    given = [score for name, score in episode.scores.items() if name in counting]
+    return any(score.applies for score in given) and all(_fault(score) is None for score in given)
