@@ -69,7 +69,7 @@ REQUIRED = (
     "pyarrow",
     "typer",
     "rich",
-    "math-verify",
+    "mpmath",
 )
 
 LEAST_MEMORY_GB, LEAST_DISK_GB = 2.0, 1.0
