@@ -108,8 +108,15 @@ os._exit(0)
 
 
 def test_one_test_that_exits_fails_alone():
-    program = "import os\ndef add(a, b):\n    if a == 1:\n        os._exit(0)\n"
-    "    if a == 2:\n        raise SystemExit\n    return a + b"
+    program = """
+import os
+def add(a, b):
+    if a == 1:
+        os._exit(0)
+    if a == 2:
+        raise SystemExit
+    return a + b
+"""
     verdict = grade(CALLS, program)
     assert (verdict.status, verdict.share) == ("wrong", 3 / 5)
     assert verdict.reason.startswith("test 2 of 5: ")
