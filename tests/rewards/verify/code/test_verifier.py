@@ -84,27 +84,18 @@ def test_nothing_but_a_right_answer_is_right(tests, program):
     assert (verdict.status, verdict.share) == ("wrong", 0.0), verdict
 
 
-def test_a_program_that_takes_over_the_runner_answers_for_itself_alone():
+@pytest.mark.parametrize(("guesses", "status"), [("[i + 2]", "right"), ("[7]", "wrong"), ("range(9)", "wrong")])
+def test_a_program_that_takes_over_the_runner_answers_for_itself_alone(guesses, status):
     """The worst it can do: it holds the nonce, and writes every answer. It still knows no expected value."""
-    program = """
-import gc, inside_runner, json, os
+    program = f"""
+import gc, os
 answer = next(x for x in gc.get_objects() if type(x).__name__ == "Answers")
 for i in range(5):
-    for guess in range(5):
+    for guess in {guesses}:
         answer(i, value=guess)
 os._exit(0)
 """
-    verdict = grade(CALLS, program)
-    assert verdict.status == "wrong"
-    assert (
-        grade(
-            CALLS,
-            program.replace("inside_runner, ", "").replace(
-                "range(5):\n    for guess in range(5)", "range(5):\n    for guess in [7]"
-            ),
-        ).status
-        == "wrong"
-    )
+    assert grade(CALLS, program).status == status
 
 
 def test_one_test_that_exits_fails_alone():
