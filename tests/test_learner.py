@@ -1,13 +1,14 @@
 """What an update says about itself, and whose log-probabilities it compares with whose."""
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+import torch
 
 from guerdon.advantages.group import GroupMean
-from guerdon.losses.policy import PolicyGradient
+from guerdon.losses.policy import Corrected, PolicyGradient
 from guerdon.method import Role, Term
 from guerdon.methods import grpo, ppo, reinforce_pp
 from guerdon.metrics import values
@@ -85,3 +86,68 @@ def test_episodes_sampled_with_a_hint_that_training_does_not_see_are_not_compare
     for episode in groups[0]:
         episode.sampled_from = np.array(episode.task.prompt)
     assert values(world.update(groups))["gap/mean"] < 1e-5
+
+
+# --- what goes on from batch to batch --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Counting:
+    """Weighs batch number i by i."""
+
+    needs = ()
+
+    def start(self):
+        return {"seen": torch.zeros(())}
+
+    def __call__(self, batch, memory):
+        seen = memory["seen"] + 1
+        return batch.put(correction=torch.full((len(batch),), float(seen))), {"seen": seen}
+
+
+def test_what_a_method_remembers_is_reported_saved_and_goes_on(tmp_path):
+    method = replace(grpo.grpo(), terms=(Term(Corrected(PolicyGradient())),), adaptive=Counting())
+    one, other = build(grpo, method), build(grpo, method)
+    batches = [one.groups(seed=seed) for seed in range(3)]
+    found = [values(one.update(batch))["seen/0"] for batch in batches[:2]]
+    assert found == [1.0, 2.0]
+    one.learner.save(tmp_path)
+    other.learner.restore(tmp_path)
+    assert values(other.update(batches[2]))["seen/0"] == 3.0
+    assert float(other.learner.last["policy"].stream("correction")[0]) == 3.0
+
+
+def same_weights(one, other):
+    mine, theirs = one.module.state_dict(), other.module.state_dict()
+    return all(torch.equal(mine[key], theirs[key]) for key in mine)
+
+
+def test_a_role_that_follows_the_policy_takes_over_its_weights_when_due_and_after_a_resume(tmp_path):
+    method = replace(grpo.grpo(), roles={"snapshot": Role(refresh=2)})
+    one, other = build(grpo, method), build(grpo, method)
+    batches = [one.groups(seed=seed) for seed in range(3)]
+    engines = one.learner.engines
+    one.update(batches[0])
+    assert not same_weights(engines["snapshot"], engines["policy"])
+    one.update(batches[1])
+    assert same_weights(engines["snapshot"], engines["policy"])
+    one.update(batches[2])
+    assert not same_weights(engines["snapshot"], engines["policy"])
+    one.learner.save(tmp_path)
+    other.learner.restore(tmp_path)
+    assert same_weights(engines["snapshot"], other.learner.engines["snapshot"])
+    assert not any(p.requires_grad and p.grad is not None for p in engines["snapshot"].module.parameters())
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"refresh": -1}, {"refresh": 2, "head": "value"}, {"refresh": 2, "shares": "policy"}]
+)
+def test_only_a_frozen_copy_of_the_policy_can_follow_it(wrong):
+    with pytest.raises(ValueError, match="frozen copy"):
+        Role(**wrong)
+
+
+def test_a_model_that_is_the_policy_itself_does_not_follow_it():
+    world = build(grpo)
+    with pytest.raises(ValueError, match="cannot follow itself"):
+        world.learner.engines["policy"].follow(world.learner.engines["policy"])

@@ -17,7 +17,7 @@ from guerdon.advantages.segments import segments
 from guerdon.collate import by_role, collate, minibatches
 from guerdon.engines.base import Engine
 from guerdon.engines.local import gap
-from guerdon.method import Method, Term
+from guerdon.method import Memory, Method, Term
 from guerdon.metrics import Stat, Stats, Total, merge, over
 from guerdon.rollouts.base import derive
 from guerdon.types import EMPTY, Batch, Group
@@ -53,6 +53,8 @@ class Learner:
     version: int = 0
     last: Mapping[str, Batch] = field(default_factory=dict)
     """The batches of the latest update by role, with all their streams: what was really trained on."""
+    memory: Memory = EMPTY
+    """What the method's `adaptive` remembers; empty before its first batch."""
 
     async def update(self, groups: Sequence[Group]) -> Stats:
         """One update on these groups; afterwards the version is one higher."""
@@ -64,27 +66,39 @@ class Learner:
         for epoch in range(self.method.epochs):
             for lessons in self._lessons(batches, epoch):
                 stats.append(self._gradient_step(lessons))
+        stats.append(_remembered(self.memory))
         self.version += 1
+        self._refresh()
         return merge(stats)
 
     def prepare(self, role: str, batch: Batch) -> Batch:
-        """Fill what the estimator and the terms read, and estimate the advantages."""
+        """Fill what the rule reads, estimate the advantages, and let the method adapt to the batch."""
         estimator, terms = self._rule(role)
-        needs = {name for term in terms for name in term.objective.needs}
-        batch = self.fill(batch, needs | set(estimator.needs if estimator else ()), self._engine(role))
-        return estimator(batch) if estimator else batch
+        adaptive = self.method.adaptive if role == "policy" else None
+        readers = [*(term.objective for term in terms), *(one for one in (estimator, adaptive) if one)]
+        batch = self.fill(batch, {name for one in readers for name in one.needs}, self._engine(role))
+        batch = estimator(batch) if estimator else batch
+        if adaptive:
+            batch, self.memory = adaptive(batch, self.memory or adaptive.start())
+        return batch
 
     def fill(self, batch: Batch, needs: set[str], engine: Engine) -> Batch:
-        """Streams that only a model gives: `old` (this engine's log-probs now), `ref` and `value` from their roles."""
+        """Streams that only a model gives: `old` (this engine's log-probs now), those of roles by their name."""
         sources = {"old": (engine, "logp")}
-        for role, (name, want) in {"ref": ("ref", "logp"), "value": ("value", "value")}.items():
+        for role, want in {"ref": "logp", "snapshot": "logp", "value": "value"}.items():
             if role in self.engines:
-                sources[name] = (self.engines[role], want)
+                sources[role] = (self.engines[role], want)
         for name in sorted(needs):
             if name in sources and not batch.has(name):
                 source, want = sources[name]
                 batch = batch.put(**{name: source.forward(batch, (want,))[want]})
         return batch
+
+    def _refresh(self) -> None:
+        """Roles that follow the policy take over its weights when that is due."""
+        for role, spec in self.method.roles.items():
+            if spec.refresh and self.version % spec.refresh == 0:
+                self.engines[role].follow(self.engines["policy"])
 
     def _rule(self, role: str) -> tuple:
         if role == "policy":
@@ -156,17 +170,23 @@ class Learner:
     def save(self, folder: Path) -> None:
         for role, engine in self.engines.items():
             engine.save(folder / role)
-        torch.save({"version": self.version}, folder / "learner.pt")
+        torch.save({"version": self.version, "memory": dict(self.memory)}, folder / "learner.pt")
 
     def restore(self, folder: Path) -> None:
         for role, engine in self.engines.items():
             engine.restore(folder / role)
-        self.version = torch.load(folder / "learner.pt", weights_only=True)["version"]
+        state = torch.load(folder / "learner.pt", weights_only=True)
+        self.version, self.memory = state["version"], state["memory"]
 
 
 def _named(stats: Stats, role: str) -> Stats:
     """Numbers of the policy by their own name, those of another role under its name."""
     return stats if role == "policy" else {f"{role}/{name}": stat for name, stat in stats.items()}
+
+
+def _remembered(memory: Memory) -> Stats:
+    """Each number of a memory."""
+    return {f"{name}/{i}": over(one[None]) for name, kept in memory.items() for i, one in enumerate(kept.reshape(-1))}
 
 
 def _of_one_step(stats: Stats) -> Stats:

@@ -60,6 +60,25 @@ class Estimator(Protocol):
     def __call__(self, batch: Batch) -> Batch: ...
 
 
+Memory = Mapping[str, "Tensor"]
+"""What an `Adaptive` knows from earlier batches: tensors by name."""
+
+
+@runtime_checkable
+class Adaptive(Protocol):
+    """What a method learns beside its weights: (batch, memory) -> (batch with streams of its own, memory after it).
+
+    Called once per batch, before any gradient step, after the estimator. The learner keeps the memory, reports it, and
+    writes it into checkpoints, so that a method stays a value.
+    """
+
+    @property
+    def needs(self) -> Sequence[str]: ...
+
+    def start(self) -> Memory: ...
+    def __call__(self, batch: Batch, memory: Memory) -> tuple[Batch, Memory]: ...
+
+
 @dataclass(frozen=True)
 class Term:
     """One summand of the loss: scale * sum_n w_n * l_n, where w = reduce(batch, mask) over the whole batch."""
@@ -90,7 +109,8 @@ class Role:
 
     start: where its weights come from: 'policy' (a copy of the starting policy) or a model name. shares: the role
     whose weights it is (a judge that is the policy itself). head: 'lm' or 'value'. terms: how it learns on the batch
-    of its own episodes (or, for a value model, on the policy's batch); empty means frozen.
+    of its own episodes (or, for a value model, on the policy's batch); empty means frozen. refresh: after every so many
+    updates a frozen role takes over the policy's weights; 0: never.
     """
 
     start: str = "policy"
@@ -99,6 +119,11 @@ class Role:
     estimator: Estimator | None = None
     terms: tuple[Term, ...] = ()
     lr: float | None = None
+    refresh: int = 0
+
+    def __post_init__(self) -> None:
+        if self.refresh and (self.refresh < 0 or self.terms or self.shares or self.head != "lm"):
+            raise ValueError("refresh is for a frozen copy of the policy: 0 or more, no terms, no shares, head 'lm'")
 
     @property
     def frozen(self) -> bool:
@@ -114,12 +139,13 @@ class Method:
 
     rollout: how a task becomes a group (None: `samples_per_prompt` single-turn completions). rewards: the method's
     own rewards, added to those of the run. filters: what a group must pass to be trained on. estimator and terms:
-    the policy's learning rule. roles: the other models. epochs and minibatches: passes over a batch, and gradient
-    steps per pass.
+    the policy's learning rule. adaptive: what of that rule goes on from batch to batch. roles: the other models. epochs
+    and minibatches: passes over a batch, and gradient steps per pass.
     """
 
     terms: tuple[Term, ...]
     estimator: Estimator | None = None
+    adaptive: Adaptive | None = None
     rollout: Rollout | None = None
     rewards: tuple[Reward, ...] = ()
     filters: tuple[Filter, ...] = ()

@@ -83,7 +83,8 @@ def optim(run: Run, lr: float | None = None) -> Optim:
 
 def _is_base(role: Role, o: Options) -> bool:
     """Whether a role is the policy as it was before its fresh adapters: then no copy is needed."""
-    return bool(o.lora_rank) and role.start == "policy" and role.head == "lm" and role.frozen
+    copied = role.start != "policy" or role.head != "lm" or not role.frozen or role.refresh
+    return bool(o.lora_rank) and not copied
 
 
 def _role_module(role: Role, policy: Policy, o: Options) -> Any:

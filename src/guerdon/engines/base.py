@@ -33,6 +33,10 @@ class Engine(Protocol):
         """What a sampler's `load` takes."""
         ...
 
+    def follow(self, other: Engine) -> None:
+        """Take over the other's weights, for a frozen model that is a copy of what the other trains."""
+        ...
+
     def save(self, folder: Path) -> None:
         """Write a Hugging Face folder plus the optimiser and schedule, enough for `restore` to continue exactly."""
         ...

@@ -12,11 +12,14 @@ import torch
 from torch import Tensor, nn
 
 from guerdon.collate import micro_batches
-from guerdon.engines.base import NotFinite
+from guerdon.engines.base import Engine, NotFinite
 from guerdon.likelihoods.autoregressive import Likelihood
 from guerdon.method import Term
 from guerdon.metrics import Stats, Total, merge, over, peak
 from guerdon.types import Batch
+
+FOLLOWED = "followed.pt"
+"""Weights that a frozen model took over from the one it follows."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class LocalEngine:
         self.tokens_per_micro_batch = tokens_per_micro_batch
         self.steps = 0
         self.trained_tokens = 0
+        self.moved = False
         _without_dropout(module)
         trainable = [p for p in module.parameters() if p.requires_grad]
         if optim is None:
@@ -142,12 +146,23 @@ class LocalEngine:
         """None: the sampler of this process shares the module."""
         return None
 
+    def follow(self, other: Engine) -> None:
+        if not isinstance(other, LocalEngine):
+            raise TypeError(f"a model of this process can follow another of this process; found {type(other).__name__}")
+        if other.module is self.module:
+            raise ValueError("a model cannot follow itself: a role with `refresh` needs a copy of the policy")
+        self.module.load_state_dict(other.module.state_dict())
+        self.moved = True
+
     def save(self, folder: Path) -> None:
         """`model/` (a Hugging Face folder) where the module can write one, and `engine.pt` with all the rest.
 
-        A frozen model is not written: it is what it was when the run started.
+        A frozen model is not written unless it has moved: it is what it was when the run started.
         """
         if self.optimizer is None:
+            if self.moved:
+                folder.mkdir(parents=True, exist_ok=True)
+                torch.save(self.module.state_dict(), folder / FOLLOWED)
             return
         folder.mkdir(parents=True, exist_ok=True)
         state = {
@@ -163,6 +178,9 @@ class LocalEngine:
 
     def restore(self, folder: Path) -> None:
         if self.optimizer is None or self.optim is None:
+            self.moved = (folder / FOLLOWED).is_file()
+            if self.moved:
+                self.module.load_state_dict(torch.load(folder / FOLLOWED, weights_only=True, map_location="cpu"))
             return
         state = torch.load(folder / "engine.pt", weights_only=True, map_location="cpu")
         if _writes_folder(self.module):
