@@ -1,29 +1,23 @@
-"""Rows of a file as groups to learn from: demonstrations to imitate, and pairs to prefer.
-
-Tokens that are to be trained on are 'sampled' spans whose log-probabilities are 0, since nobody drew them.
-"""
+"""Rows of a file as groups to learn from: demonstrations to imitate, and pairs to prefer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from guerdon.data.episodes import dialogue, from_text, written
 from guerdon.data.layouts import DEMONSTRATIONS, FIELDS, PREFERENCES
 from guerdon.data.row import Row
 from guerdon.data.table import Table, stored, table_of, usable
 from guerdon.names import nearest
 from guerdon.tasks.files import BadRow, Columns, Numbered
 from guerdon.tasks.spec import parse
-from guerdon.types import Episode, Group, Message, Pair, Span, Task
+from guerdon.types import Group, Pair
 
 if TYPE_CHECKING:
     from guerdon.chat import Chat
-    from guerdon.types import IntArray
 
 OPTIONS = ("on_bad_rows", "rows", "layout")
 """What may stand after a file's name beside the names of columns: `pairs.jsonl?on_bad_rows=skip&rows=:1000`."""
@@ -88,16 +82,14 @@ def read_options(file: str, further: Sequence[str] = ()) -> tuple[str, dict[str,
 
 def _demonstration(row: Row, chat: Chat, name: str) -> Group:
     if row.text is not None:
-        return [_text(name, row.text, chat)]
+        return [from_text(name, row.text, chat)]
     if row.messages is not None:
-        return [_episode(name, row.messages, chat, last=False)]
-    return [_episode(name, _dialogue(row.prompt, row.completion, chat), chat)]
+        return [written(name, row.messages, chat, last=False)]
+    return [written(name, dialogue(row.prompt, row.completion, chat), chat)]
 
 
 def _preference(row: Row, chat: Chat, name: str) -> Group:
-    chosen, rejected = (
-        _episode(name, _dialogue(row.prompt, reply, chat), chat) for reply in (row.chosen, row.rejected)
-    )
+    chosen, rejected = (written(name, dialogue(row.prompt, reply, chat), chat) for reply in (row.chosen, row.rejected))
     return Pair(chosen, rejected, 1.0 if row.margin is None else row.margin).group()
 
 
@@ -106,33 +98,3 @@ demonstration = Read(DEMONSTRATIONS, _demonstration)
 
 preference = Read(PREFERENCES, _preference)
 """The better and the worse reply to a prompt, or whole conversations that differ in the last reply."""
-
-
-def _dialogue(prompt: Any, reply: Any, chat: Chat) -> list[Message]:
-    before = [] if prompt is None else chat.messages(prompt)
-    return [*before, *([{"role": "assistant", "content": reply}] if isinstance(reply, str) else reply)]
-
-
-def _episode(name: str, messages: Sequence[Mapping[str, Any]], chat: Chat, last: bool = True) -> Episode:
-    """A chain of spans, alternately given and learned. last: only the last reply is learned."""
-    ids, owner = chat.conversation(list(messages), last=last)
-    edges = [0, *(np.flatnonzero(np.diff(owner)) + 1).tolist(), len(ids)]
-    spans: list[Span] = []
-    for start, end in pairwise(edges):
-        spans.append(_span(ids[start:end], bool(owner[start]), len(spans) - 1, chat))
-    return Episode(Task(name, list(messages[:-1])), spans)
-
-
-def _text(name: str, text: str, chat: Chat) -> Episode:
-    """Begin token or, where there is none, the first token given, since nothing stands before it; the rest learned."""
-    ids = chat.encode(text)
-    if chat.begin is not None and ids[:1].tolist() != [chat.begin]:
-        ids = np.insert(ids, 0, chat.begin)
-    if ids[-1] != chat.end:
-        ids = np.append(ids, chat.end)
-    return Episode(Task(name, ""), [_span(ids[:1], False, -1, chat), _span(ids[1:], True, 0, chat)])
-
-
-def _span(ids: IntArray, learned: bool, parent: int, chat: Chat) -> Span:
-    message = {"role": "assistant", "content": chat.decode(ids)} if learned else None
-    return Span(ids, np.zeros(len(ids), np.float32) if learned else None, parent=parent, message=message)
