@@ -99,10 +99,13 @@ def test_returns_and_shares_add_up(name):
     returns = torch.zeros(len(paths)).index_add(0, batch.seq, batch.reward)
     expected = [float(sum(score.total() for score in episode.scores.values())) for episode in paths]
     torch.testing.assert_close(returns, torch.tensor(expected), atol=1e-6, rtol=0)
+    ready = world.learner.prepare("policy", batch)
     for term in world.method.terms:
-        weights = term.reduce(batch, batch.stream(term.mask))
-        assert (weights[~batch.mask] == 0).all()
-        assert (weights[batch.mask] > 0).all()
+        mask = ready.stream(term.mask)
+        weights = term.reduce(ready, mask)
+        assert not (mask & ~ready.mask).any()
+        assert (weights[~mask] == 0).all()
+        assert (weights[mask] > 0).all()
     assert float(batch.share[batch.mask].sum()) == sum(episode.sampled_tokens for episode in paths)
 
 

@@ -6,7 +6,8 @@ import asyncio
 import copy
 import importlib
 import pkgutil
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
@@ -18,7 +19,9 @@ from guerdon.chat import Chat
 from guerdon.engines.local import LocalEngine, Optim
 from guerdon.learner import Learner
 from guerdon.likelihoods.autoregressive import Autoregressive, Values
+from guerdon.marks import mark
 from guerdon.method import Method, Role
+from guerdon.methods.vrpo import with_synthetic
 from guerdon.metrics import merge, values
 from guerdon.models.heads import ValueHead
 from guerdon.rollouts.single import episode_of
@@ -80,6 +83,7 @@ class World:
     method: Method
     learner: Learner
     sampler: LocalSampler
+    shape: Callable[[int, Group], Group]
 
     def groups(self, number: int = 4, n: int = 4, seed: int = 0, **how: Any) -> list[Group]:
         """Rewarded rollouts for a policy method, pairs for a preference method, texts for a supervised one."""
@@ -88,7 +92,7 @@ class World:
             for e, episode in enumerate(group):
                 episode.scores["r"] = Score(float((3 * e + g) % 4) / 2)
         if self.family == "preference":
-            return [Pair(strip(group[0]), strip(group[1])).group() for group in groups]
+            return [self.shape(g, group) for g, group in enumerate(groups)]
         if self.family == "supervised":
             return [[strip(episode)] for group in groups for episode in group[:1]]
         return groups
@@ -145,6 +149,37 @@ class World:
         return stats
 
 
+def plain_pair(number: int, group: Group) -> Group:
+    return Pair(strip(group[0]), strip(group[1])).group()
+
+
+def of_two_groups(number: int, group: Group) -> Group:
+    return [mark(one, subgroup=number % 2, share_of_all=0.5) for one in plain_pair(number, group)]
+
+
+def beside_a_synthetic_pair(number: int, group: Group) -> Group:
+    return with_synthetic(plain_pair(number, group), 0.7, [(strip(group[2]), strip(group[3]), 0.6)])
+
+
+def beside_samples(number: int, group: Group) -> Group:
+    """A logged pair of which the model thought little, and samples of which it thinks more or less."""
+    logged = [
+        replace(mark(strip(one), logged=1.0), scores={"doubly_robust": Score(value)})
+        for one, value in zip(group, (0.6, -0.6), strict=False)
+    ]
+    for episode, g in zip(group[2:], (0.3, 0.55), strict=True):
+        episode.scores = {"doubly_robust": Score(g)}
+    return [*logged, *group[2:]]
+
+
+SHAPES = {
+    "group-robust-po": of_two_groups,
+    "vrpo": beside_a_synthetic_pair,
+    "drpo": beside_samples,
+}
+"""What a group of a preference method holds, where it is more than a pair."""
+
+
 def strip(episode: Episode) -> Episode:
     """The same text as somebody else's: what was sampled is to be learned from, at no policy's log-probability."""
     spans = [Span(s.tokens, None if s.logprobs is None else np.zeros(len(s.tokens)), s.parent) for s in episode.spans]
@@ -157,7 +192,8 @@ def build(module: ModuleType, method: Method | None = None, lr: float = 1e-2, to
     engines = {name: _engine(role, policy, lr, tokens) for name, role in method.roles.items() if not role.shares}
     engines["policy"] = LocalEngine(policy, Autoregressive(), Optim(lr=lr, max_grad_norm=0.0), tokens)
     learner = Learner(method, engines, max_gap=1e-3)
-    return World(module.CARD.family, method, learner, LocalSampler(policy, Letters(), slots=8))
+    shape = SHAPES.get(module.CARD.slug, plain_pair)
+    return World(module.CARD.family, method, learner, LocalSampler(policy, Letters(), slots=8), shape)
 
 
 def _engine(role: Role, policy: Any, lr: float, tokens: int) -> LocalEngine:
