@@ -81,7 +81,7 @@ def sums(
     min_gap: _MinGap = 0.0,
     score_noise: _ScoreNoise = None,
 ) -> Made:
-    """Sums such as '12+7=' in characters, for the tiny policy; gold: `gold:sums`. The prompts are those of `arithmetic`.
+    """Sums such as '12+7=' in characters, prompts of `arithmetic`, for the tiny policy; gold: `gold:sums`.
 
     Length is in characters.
     """

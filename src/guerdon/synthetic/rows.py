@@ -33,7 +33,7 @@ Part = Literal["train", "heldout"]
 Row = dict[str, Any]
 DIGITS = 6
 """Decimals that are written."""
-TRIES = 10_000
+TRIES = 1000
 """Draws of one prompt or pair before it is given up."""
 
 
@@ -76,8 +76,9 @@ class Stream:
 class Table:
     """Rows, and what is known of their labels. probability [n]: of the label 'a', or of 'good', of each row.
 
-    known: the same, given which group labelled [n]; None where there is one. gap: quality of a less that of b, or of the standard [n]. right: whether the label is the likelier one [n]; of
-    steps, whether it is the true one. ties: pairs that were labelled a tie and drawn anew.
+    known: the same, given which group labelled [n]; None where there is one. gap: quality of a less that of b, or of
+    the standard [n]. right: whether the label is the likelier one [n]; of steps, whether it is the true one. ties:
+    pairs that were labelled a tie and drawn anew.
     """
 
     rows: list[Row]
@@ -113,8 +114,9 @@ def preferences(
         row["true_probability"] = _round(p)
         rows.append(row)
     likelier = (probability > 0.5) == (made.drawn.outcome == 1)
+    known = _known(labels, labels.by_group(a, b), made.drawn)
     both = traits([one for pair in made.pairs for one in pair.seen])
-    return Table(rows, probability, a.quality - b.quality, likelier, both, _known(labels, a, b, made.drawn), made.ties)
+    return Table(rows, probability, a.quality - b.quality, likelier, both, known, made.ties)
 
 
 def verdicts(domain: Domain, labels: Labels, stream: Stream, n: int) -> Table:
@@ -132,7 +134,8 @@ def verdicts(domain: Domain, labels: Labels, stream: Stream, n: int) -> Table:
             row["group"] = int(drawn.group[i])
         rows.append(row | {"true_quality": _round(seen.quality), "true_probability": _round(probability[i])})
     right = np.array([row["label"] for row in rows]) == (probability > 0.5)
-    known = _known(labels, items, standard, drawn)
+    p, tie = labels.by_group(items, standard), labels.tie_by_group(items, standard)
+    known = _known(labels, p * (1 - tie) + 0.5 * tie, drawn)
     return Table(rows, probability, items.quality - standard.quality, right, items, known)
 
 
@@ -192,7 +195,7 @@ def _untied(domain: Domain, labels: Labels, stream: Stream, n: int, min_gap: flo
             some = Drawn(drawn.outcome[kept], drawn.margin[kept], drawn.group[kept])
             ties = int((drawn.outcome[: int(kept[-1]) + 1] == 0.5).sum()) if n else 0
             return _Untied([pairs[i] for i in kept], some, [int(i) for i in kept], ties)
-        if len(pairs) > 100 * n + 1000:
+        if len(pairs) > 20 * n + 200:
             raise ValueError(f"{domain.name}: {len(pairs) - len(kept)} of {len(pairs)} pairs are ties; lower `ties`")
         pairs += [_pair(domain, stream, i, min_gap) for i in range(len(pairs), len(pairs) + 2 * (n - len(kept)))]
 
@@ -215,12 +218,9 @@ def _single(domain: Domain, stream: Stream, i: int) -> tuple[str, str, Seen]:
     return prompt, reply, domain.seen(prompt, reply)
 
 
-def _known(labels: Labels, a: Traits, b: Traits, drawn: Drawn) -> Array | None:
-    """The probability that a is preferred by whoever labelled, a tie counting half. [n]"""
-    if len(labels.groups) == 1:
-        return None
-    p, tie = labels.by_group(a, b), labels.tie_by_group(a, b)
-    return np.asarray((p * (1 - tie) + 0.5 * tie)[drawn.group, np.arange(len(drawn.group))])
+def _known(labels: Labels, by_group: Array, drawn: Drawn) -> Array | None:
+    """Of probabilities by group [G, n], those of the groups that labelled. [n]"""
+    return by_group[drawn.group, np.arange(len(drawn.group))] if len(labels.groups) > 1 else None
 
 
 def _round(value: float) -> float:
