@@ -18,12 +18,12 @@ from guerdon.losses.divergence import KLToReference
 from guerdon.losses.policy import LIMIT, PolicyGradient, advantages, on_mask
 from guerdon.method import Card, Method, Role, Term
 from guerdon.reduce import sequence_sum
+from guerdon.rollouts.base import Context
 from guerdon.rollouts.logged import LABELS, beside_logged
 from guerdon.types import Batch, Group, Score
 
 if TYPE_CHECKING:
     from guerdon.rewards.base import Reward
-    from guerdon.rollouts.base import Context
 
 CARD = Card(
     slug="drpo",
@@ -36,7 +36,9 @@ CARD = Card(
     " expected gradient.",
 )
 
-Prefer = Callable[[Group, Sequence[tuple[int, int]], "Context"], Awaitable[Sequence[float | None]]]
+DEFAULTS = {"samples_per_prompt": 2}
+
+Prefer = Callable[[Group, Sequence[tuple[int, int]], Context], Awaitable[Sequence[float | None]]]
 """(group, pairs (i, j) of its episodes, context) -> the probability that i beats j, or None where it is not known."""
 
 
@@ -53,8 +55,8 @@ def drpo(
     w(y) = pi(y) / ref(y), z_a = 1 if y_a was preferred, g the preference model. L = - direct * mean over samples of
     (g(y*, y_a) - baseline) log pi(y*) - residual * mean over logged replies of clip(w, 1 / ratio_clip, ratio_clip)
     (z - g) log pi(y) + beta * mean over samples of sum_t k3_t; all weights detached. ratio_clip = 0: raw ratios.
-    direct = 0: importance sampling alone; residual = 0: the preference model alone. prefer: g; without one a run has to
-    bring a reward that gives these scores. Made for one gradient step per batch of the policy that samples.
+    direct = 0: importance sampling alone; residual = 0: the preference model alone. prefer: g; without one every pair
+    is a toss-up, and all rests on the reference. Made for one gradient step per batch of the policy that samples.
     """
     settings = dict(locals())
     if ratio_clip and ratio_clip < 1:
@@ -68,7 +70,7 @@ def drpo(
         terms=tuple(term for term in terms if term.scale),
         estimator=Apart(baseline),
         rollout=beside_logged,
-        rewards=(DoublyRobust(prefer),) if prefer else (),
+        rewards=(DoublyRobust(prefer or toss_up),),
         roles={"ref": Role()},
         settings=settings,
     )
@@ -150,6 +152,11 @@ class DoublyRobust:
 
 def _mean(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else (a + b) / 2
+
+
+async def toss_up(group: Group, pairs: Sequence[tuple[int, int]], context: Context) -> Sequence[float | None]:
+    """g = 1/2: nothing is known about any pair."""
+    return [0.5] * len(pairs)
 
 
 @dataclass(frozen=True)
