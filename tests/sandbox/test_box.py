@@ -204,10 +204,17 @@ def test_a_command_that_is_not_there_is_the_callers_mistake():
 
 
 def test_programs_can_talk_over_a_pipe():
-    writer = Work({"main.py": "import os\nos.write(201, b'hello')"}, ["python", "main.py"])
     reader = Work({"main.py": "import os\nprint(os.read(200, 99), os.read(200, 99))"}, ["python", "main.py"])
-    results = Sandbox(LIMITS).run_together([writer, reader], [(0, 201, 1, 200)])
-    assert [result.stdout for result in results] == [b"", b"b'hello' b''\n"]
+    writer = Work({"main.py": "import os\nos.write(201, b'hello')"}, ["python", "main.py"])
+    results = Sandbox(LIMITS).run_together([reader, writer], [(1, 201, 0, 200)])
+    assert [result.stdout for result in results] == [b"b'hello' b''\n", b""]
+
+
+def test_the_first_of_programs_run_together_ends_the_others():
+    first = Work({"main.py": "print(1)"}, ["python", "main.py"])
+    other = Work({"main.py": "import time\ntime.sleep(3600)"}, ["python", "main.py"])
+    results = Sandbox(LIMITS).run_together([first, other])
+    assert [(result.status, result.returncode) for result in results] == [("exited", 0), ("signalled", -9)]
 
 
 def test_only_so_many_run_at_a_time_and_waiting_costs_no_time():
