@@ -104,7 +104,7 @@ class Progress:
         return [(name, value) for name, value in shown if value is not None]
 
 
-ROW_LOSSES = ("loss/supervised", "loss/preference")
+ROW_LOSSES = ("loss/supervised", "loss/preference", "loss/reward_model")
 """Losses over the rows of a file, which say how it goes where there is no reward."""
 
 

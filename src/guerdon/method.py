@@ -104,6 +104,23 @@ class Card:
 
 
 @dataclass(frozen=True)
+class Heads:
+    """What a reward model gives. names: one scalar head each. frozen_trunk: only the heads are trained.
+
+    unit_norm: head weights are centred and brought to norm 1 before use, so that their angles alone count; what is
+    saved is that weight.
+    """
+
+    names: tuple[str, ...] = ("score",)
+    frozen_trunk: bool = False
+    unit_norm: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.names or len(set(self.names)) < len(self.names):
+            raise ValueError(f"heads are called {self.names}; expected at least one name, and no name twice")
+
+
+@dataclass(frozen=True)
 class Role:
     """Another model that takes part in a run.
 
@@ -139,8 +156,9 @@ class Method:
 
     rollout: how a task becomes a group (None: `samples_per_prompt` single-turn completions). rewards: the method's
     own rewards, added to those of the run. filters: what a group must pass to be trained on. estimator and terms:
-    the policy's learning rule. adaptive: what of that rule goes on from batch to batch. roles: the other models. epochs
-    and minibatches: passes over a batch, and gradient steps per pass.
+    the policy's learning rule. adaptive: what of that rule goes on from batch to batch. roles: the other models.
+    scores: what is trained is no policy but a reward model with these heads. epochs and minibatches: passes over a
+    batch, and gradient steps per pass.
     """
 
     terms: tuple[Term, ...]
@@ -150,6 +168,7 @@ class Method:
     rewards: tuple[Reward, ...] = ()
     filters: tuple[Filter, ...] = ()
     roles: Mapping[str, Role] = EMPTY
+    scores: Heads | None = None
     epochs: int = 1
     minibatches: int = 1
     settings: Mapping[str, Any] = field(default_factory=dict)

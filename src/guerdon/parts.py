@@ -13,10 +13,12 @@ from guerdon.engines.base import Engine
 from guerdon.engines.local import LocalEngine, Optim
 from guerdon.filters import weigh
 from guerdon.likelihoods.autoregressive import Autoregressive, Values, WithoutAdapters
-from guerdon.method import Role
+from guerdon.likelihoods.scores import Scores
+from guerdon.method import Heads, Role
 from guerdon.models.heads import ValueHead
 from guerdon.models.load import Policy, load_policy
 from guerdon.models.lora import Lora
+from guerdon.models.reward import load_any, with_heads
 from guerdon.models.size import decoding_slots, size_of
 from guerdon.run import Options, Run
 from guerdon.samplers.base import Sampler, Sampling
@@ -41,6 +43,8 @@ class Parts:
 def load_parts(run: Run) -> Parts:
     """Load the policy and every other role's model; one sampler for each that can speak, frozen or not."""
     o = run.options
+    if run.method.scores is not None:
+        return _reward_parts(run, run.method.scores)
     policy = load_policy(
         o.model,
         dtype=o.dtype,
@@ -66,6 +70,20 @@ def load_parts(run: Run) -> Parts:
     engines["policy"] = LocalEngine(policy.module, Autoregressive(), optim(run), o.tokens_per_micro_batch)
     chat = Chat(policy.tokenizer, template=o.chat_template)
     return Parts(run, policy, chat, o.sampling(policy.stop_tokens), samplers, engines)
+
+
+def _reward_parts(run: Run, heads: Heads) -> Parts:
+    """A reward model in the policy's place, which nobody samples from."""
+    o = run.options
+    base = load_any(o.model, dtype=o.dtype, device=o.device, end_token=o.end_token)
+    lora = Lora(rank=o.lora_rank, alpha=2 * o.lora_rank) if o.lora_rank else None
+    model = with_heads(base, heads, o.seed, lora)
+    if o.gradient_checkpointing:
+        model.module.gradient_checkpointing_enable({"use_reentrant": False})
+        model.module.train()
+    engine = LocalEngine(model.module, Scores(heads), optim(run), o.tokens_per_micro_batch)
+    chat = Chat(model.tokenizer, template=o.chat_template)
+    return Parts(run, model, chat, o.sampling(()), {}, {"policy": engine})
 
 
 def optim(run: Run, lr: float | None = None) -> Optim:

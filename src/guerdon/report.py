@@ -33,6 +33,7 @@ EXAMPLES = 12
 CURVES: Sequence[tuple[str, str, str]] = (
     ("loss/supervised", "Loss", "mean negative log-likelihood of the demonstrations"),
     ("loss/preference", "Loss", "of the pairs"),
+    ("loss/reward_model", "Loss", "of the reward model"),
     ("return", "Reward", "mean return of the completions trained on"),
     ("length", "Length", "sampled tokens per completion"),
     ("truncated", "Cut off", "share of completions that met the length limit"),

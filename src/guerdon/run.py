@@ -12,20 +12,23 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from guerdon.method import Method
 from guerdon.samplers.base import Sampling
 from guerdon.types import EMPTY
 
 if TYPE_CHECKING:
+    from guerdon.evaluation.intervals import Interval
     from guerdon.parts import Parts
     from guerdon.rewards.base import Reward
+    from guerdon.rewards.scoring import Fault
     from guerdon.sources import Source
     from guerdon.tasks.base import TaskSet
+    from guerdon.types import Group
 
 
 def option(default: Any, text: str) -> Any:
@@ -118,15 +121,35 @@ class Options:
         )
 
 
+class Measured(Protocol):
+    """What an evaluation gives. groups: the episodes that it is about."""
+
+    @property
+    def accuracy(self) -> Interval: ...
+    @property
+    def groups(self) -> list[Group]: ...
+    @property
+    def faults(self) -> Sequence[Fault]: ...
+    def as_dict(self) -> dict[str, Any]: ...
+
+
+Measure = Callable[[], Measured]
+"""Evaluates what is being trained, as it is now."""
+
+
 @dataclass(frozen=True)
 class Run:
-    """A run that has not started. source: None for rollouts on `tasks`; else made from the loaded parts."""
+    """A run that has not started. source: None for rollouts on `tasks`; else made from the loaded parts.
+
+    measure: how it is evaluated where that is not by held-out tasks.
+    """
 
     method: Method
     options: Options = field(default_factory=Options)
     tasks: TaskSet | None = None
     rewards: tuple[Reward, ...] = ()
     source: Callable[[Parts], Source] | None = None
+    measure: Callable[[Parts], Measure | None] | None = None
     recipe: str = ""
     """Name of the recipe or file.py:function that made this, for resuming."""
     arguments: Mapping[str, Any] = EMPTY

@@ -18,19 +18,20 @@ from typing import Any
 
 from guerdon import checkpoint, lock
 from guerdon.engines.local import LocalEngine
-from guerdon.evaluation.evaluate import Evaluation, evaluate
+from guerdon.evaluation.evaluate import evaluate
 from guerdon.judges.base import Voice
 from guerdon.judges.outcome import JudgeStopped
 from guerdon.judges.usage import Usage
 from guerdon.learner import Learner
 from guerdon.loop import train
 from guerdon.metrics import Log, Sink, Stats, merge, read_events, values
-from guerdon.models.load import Policy, save_policy
+from guerdon.models import reward
+from guerdon.models.load import save_policy
 from guerdon.parts import Parts, load_parts, make_source, watch_of, weights_of
 from guerdon.rewards.judged import voices
 from guerdon.rewards.rehearsal import rehearse
 from guerdon.rewards.scoring import Fault
-from guerdon.run import Budget, Options, Run, RunFolder
+from guerdon.run import Budget, Measure, Measured, Options, Run, RunFolder
 from guerdon.sources import Source, Starved
 from guerdon.store import write_episodes
 from guerdon.summary import summarise
@@ -53,6 +54,7 @@ class Runner:
     log: Log
     watch: Watch
     judges: Mapping[str, Voice] = EMPTY
+    measure: Measure | None = None
     step: int = 0
     stopping: bool = False
     budget: Budget = field(default_factory=Budget)
@@ -120,13 +122,17 @@ class Runner:
         if isinstance(engine, LocalEngine):
             self.budget.trained_tokens, self.budget.gradient_steps = engine.trained_tokens, engine.steps
 
-    async def evaluate(self) -> Evaluation | None:
-        """Held-out accuracy with the very sampling, rewards and limits of training."""
+    async def evaluate(self) -> Measured | None:
+        """Held-out accuracy: of the run's own measure, or with the very sampling, rewards and limits of training."""
         run = self.parts.run
-        if run.tasks is None or not self.options.eval_tasks:
+        found: Measured
+        if self.measure is not None:
+            found = self.measure()
+        elif run.tasks is not None and self.options.eval_tasks:
+            tasks = list(each(run.tasks.heldout, self.options.eval_tasks))
+            found = await evaluate(tasks, run.tasks.reward, self.parts.samplers, self.parts.chat, self.parts.how)
+        else:
             return None
-        tasks = list(each(run.tasks.heldout, self.options.eval_tasks))
-        found = await evaluate(tasks, run.tasks.reward, self.parts.samplers, self.parts.chat, self.parts.how)
         self._store(self.folder.episodes(self.step, "heldout"), found.groups)
         self._log("eval", step=self.step, **found.as_dict())
         self._measured = {"accuracy": found.accuracy.mean}
@@ -203,13 +209,16 @@ class Runner:
             await self.evaluate()
         await self.save_learned()
         if done:
-            policy = self.parts.policy
             with checkpoint.writing(self.folder.model, self.folder.checkpoints, Exception):
-                checkpoint.write_folder(self.folder.model, partial(_write_model, policy))
+                checkpoint.write_folder(self.folder.model, partial(_write_model, self.parts))
 
 
-def _write_model(policy: Policy, folder: Path) -> None:
-    save_policy(policy.module, policy.tokenizer, folder)
+def _write_model(parts: Parts, folder: Path) -> None:
+    policy, heads = parts.policy, parts.run.method.scores
+    if heads is not None:
+        reward.save(policy, heads, folder)
+    else:
+        save_policy(policy.module, policy.tokenizer, folder)
 
 
 def _due(step: int, every: int) -> bool:
@@ -237,9 +246,9 @@ def prepare(run: Run, folder: RunFolder, sinks: Iterable[Sink] = ()) -> Runner:
         max_gap=run.options.gap_limit,
         seed=run.options.seed,
     )
-    return Runner(
-        parts, folder, learner, make_source(parts), Log(folder.metrics, sinks), watch_of(run), voices(run.scoring)
-    )
+    log, judges = Log(folder.metrics, sinks), voices(run.scoring)
+    measure = run.measure(parts) if run.measure else None
+    return Runner(parts, folder, learner, make_source(parts), log, watch_of(run), judges, measure)
 
 
 def execute(run: Run, out: Path, *, resume: bool = False, sinks: Iterable[Sink] = ()) -> Outcome:

@@ -26,15 +26,19 @@ class Lora:
             raise ValueError(f"dropout is {self.dropout}; expected it in [0, 1)")
 
 
-def apply(module: Any, lora: Lora) -> Any:
-    """The module with adapters (in place, wrapped by peft); only the adapters keep a gradient."""
+def apply(module: Any, lora: Lora, task: str = "CAUSAL_LM", also: tuple[str, ...] = ()) -> Any:
+    """The module with adapters (in place, wrapped by peft); only the adapters keep a gradient, and the layers `also`.
+
+    task: what kind of model peft is told it is.
+    """
     peft = _peft()
     config = peft.LoraConfig(
         r=lora.rank,
         lora_alpha=lora.alpha,
         lora_dropout=lora.dropout,
         target_modules=list(lora.targets) if lora.targets else "all-linear",
-        task_type="CAUSAL_LM",
+        task_type=task,
+        modules_to_save=list(also) or None,
     )
     try:
         return peft.get_peft_model(module, config)

@@ -1,0 +1,51 @@
+"""The likelihood of reward models: scores by head, read at the tokens of the reply."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from guerdon.likelihoods.autoregressive import spread
+from guerdon.likelihoods.packing import layout
+from guerdon.method import Heads
+from guerdon.models.attention import attention
+from guerdon.models.reward import trunk_of, weight_of
+from guerdon.types import Batch
+
+
+@dataclass(frozen=True)
+class Scores:
+    """A stream [N] per head: its score of everything up to and with each token of the reply; 0 elsewhere.
+
+    The score of a whole reply is that at its last token (`losses.reward_model.at_last`).
+    """
+
+    heads: Heads = field(default_factory=Heads)
+
+    def __call__(self, module: Any, batch: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
+        unknown = [name for name in wants if name not in self.heads.names]
+        if unknown:
+            raise KeyError(f"a reward model gives {list(self.heads.names)}; asked for {unknown}")
+        hidden, actions, inverse = reply_states(trunk_of(module), batch)
+        scores = hidden.float() @ weight_of(module, self.heads).float().T  # [A, K]
+        columns = {name: scores[:, i] for i, name in enumerate(self.heads.names)}
+        return {name: spread(columns[name], actions, inverse, batch) for name in wants}
+
+
+def reply_states(trunk: Any, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+    """Hidden states [A, H] after each distinct token of a reply, a batch row of each [A], distinct token [N]."""
+    plan = layout(batch)
+    wanted = batch.mask[plan.first]  # [U]
+    parameter = next(trunk.parameters())
+    place = plan.place.to(parameter.device)
+    visible = None if plan.visible is None else plan.visible.to(parameter.device)
+    states = trunk(
+        input_ids=plan.tokens.to(parameter.device),
+        attention_mask=attention(trunk.config, visible, place, place, parameter.dtype),
+        position_ids=place,
+        use_cache=False,
+    ).last_hidden_state  # [R, L, H]
+    return states.flatten(0, 1)[plan.slot[wanted].to(parameter.device)], plan.first[wanted], plan.inverse
