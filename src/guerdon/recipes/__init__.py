@@ -18,8 +18,9 @@ from typing import Any
 from guerdon import methods
 from guerdon.method import Card, Method
 from guerdon.names import nearest
-from guerdon.recipes.offline import demonstrations, preferences
+from guerdon.recipes.offline import demonstrations, preferences, rewards
 from guerdon.recipes.online import online
+from guerdon.recipes.pairs import beside_samples, grouped, opinions
 from guerdon.run import Run
 from guerdon.userfile import load_function
 
@@ -45,16 +46,23 @@ def _constructs(function: Callable[..., Any]) -> bool:
     return signature.return_annotation is Method and not takes_method
 
 
-_MAKERS = {"policy": online, "supervised": demonstrations, "preference": preferences}
+_MAKERS = {"policy": online, "supervised": demonstrations, "preference": preferences, "reward": rewards}
 """How a method's family gets its experience; families without an entry have recipes written by hand."""
+
+_OWN = {"group-robust-po": grouped, "vrpo": opinions, "drpo": beside_samples}
+"""Methods, by slug, that need another experience than their family."""
+
+
+def _maker(card: Card) -> Callable[[Callable[..., Method], ModuleType], Recipe] | None:
+    return _OWN.get(card.slug) or _MAKERS.get(card.family)
 
 
 def recipes() -> dict[str, Recipe]:
     """All recipes by name."""
     return {
-        constructor.__name__: _MAKERS[module.CARD.family](constructor, module)
+        constructor.__name__: maker(constructor, module)
         for module in method_files()
-        if module.CARD.family in _MAKERS
+        if (maker := _maker(module.CARD)) is not None
         for constructor in constructors(module)
     }
 
