@@ -247,10 +247,11 @@ class Rollouts:
 def _account(attempt: _Attempt, group: Group, unscored: int, n: int) -> Stats:
     """Counts over everything that was rolled out, kept or not, and the share of each verdict."""
     judged = (e for episode in group for score in episode.scores.values() for e in score.episodes)
+    drawn = [episode for episode in group if "logged" not in episode.notes]
     return {
-        "sampled/tokens": Total(sum(episode.sampled_tokens for episode in group)),
+        "sampled/tokens": Total(sum(episode.sampled_tokens for episode in drawn)),
         "sampled/judge_tokens": Total(sum(episode.sampled_tokens for episode in judged)),
-        "sampled/rollouts": Total(len(group)),
+        "sampled/rollouts": Total(len(drawn)),
         "sampled/groups": Total(1),
         "faults": Total(attempt.spoiled(n)),
         "unscored": Stat(unscored, len(group)),
