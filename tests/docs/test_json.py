@@ -16,6 +16,10 @@ COMMANDS = {
     "train with --dry-run": "train --dry-run",
     "eval": "eval tiny --limit 2",
     "sample": "sample tiny 1+1=",
+    "grade": "grade numeric --gold 1 --text 2",
+    "data check": "data check sums.jsonl",
+    "data make": "data make sums --out sums.jsonl --rows 5",
+    "model check": "model check tiny",
     "report": "report runs/grpo-1",
     "methods": "methods",
     "tasks": "tasks",
@@ -36,6 +40,8 @@ def test_the_keys_are_those_of_the_page(
     section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if section == "data check":
+        Path("sums.jsonl").write_text('{"prompt": "1+1=", "answer": "2"}\n')
     if section == "report":
         assert cli.run(COMMANDS["train"].split()) == 0
     assert cli.run([*COMMANDS[section].split(), "--json"]) == 0
