@@ -11,6 +11,7 @@ import torch
 
 from guerdon.collate import collate, shard
 from guerdon.engines.local import weigh
+from guerdon.evaluation.pairs import by_head, rank_pairs
 from guerdon.losses.policy import PolicyGradient
 from guerdon.method import Term
 from guerdon.metrics import values
@@ -80,13 +81,14 @@ def test_gradient_of_shards_adds_up_to_that_of_the_batch(name):
 
 @every_method
 def test_padding_content_changes_nothing(name, monkeypatch):
-    from guerdon.likelihoods import autoregressive
+    from guerdon.likelihoods import autoregressive, scores
 
     world = build(METHODS[name])
     batch = stale(world)
     plain = gradient(world, batch)
     layout = autoregressive.layout
-    monkeypatch.setattr(autoregressive, "layout", lambda batch: layout(batch, pad=9, row_tokens=12))
+    for module in (autoregressive, scores):
+        monkeypatch.setattr(module, "layout", lambda batch: layout(batch, pad=9, row_tokens=12))
     assert distance(plain, gradient(world, batch)) < 1e-5
 
 
@@ -266,7 +268,7 @@ class TooFew(Crashing):
 
 @every_method
 def test_it_learns_a_toy_task(name):
-    """Every policy method earns more than at its step 0; the others make their data likelier than it was."""
+    """Every policy method earns more than at its step 0; the others make their data likelier, or score it better."""
     world = build(METHODS[name])
     if world.family == "policy":
         returns = [step["reward/good"] for step in world.train(world.source([good]), 16)]
@@ -280,8 +282,10 @@ def test_it_learns_a_toy_task(name):
 
 
 def _likelihood(world: World, groups) -> float:
-    """Mean log-probability of the better path of each group."""
+    """Mean log-probability of the better path of each group, or by how much it scores higher than the worse one."""
     batch = collate(groups)
+    if world.method.scores is not None:
+        return rank_pairs(groups, by_head(world.learner.engines["policy"], world.method.scores.names[0])).margin.mean
     logp = world.learner.engines["policy"].forward(batch, ("logp",))["logp"]
     by_path = torch.zeros(int(batch.seq.max()) + 1)
     means = by_path.index_add(0, batch.seq, logp) / by_path.index_add(0, batch.seq, batch.mask.float())

@@ -19,11 +19,14 @@ from guerdon.chat import Chat
 from guerdon.engines.local import LocalEngine, Optim
 from guerdon.learner import Learner
 from guerdon.likelihoods.autoregressive import Autoregressive, Values
+from guerdon.likelihoods.scores import Scores
 from guerdon.marks import mark
-from guerdon.method import Method, Role
+from guerdon.method import Heads, Method, Role
 from guerdon.methods.vrpo import with_synthetic
 from guerdon.metrics import merge, values
 from guerdon.models.heads import ValueHead
+from guerdon.models.load import Policy
+from guerdon.models.reward import with_heads
 from guerdon.rollouts.single import episode_of
 from guerdon.samplers.base import Sampling
 from guerdon.samplers.local import LocalSampler
@@ -51,6 +54,7 @@ class Letters:
     """A tokenizer for ids 0..15."""
 
     eos_token_id = END
+    pad_token_id = 0
     chat_template = None
 
     def decode(self, ids: Any, skip_special_tokens: bool = True) -> str:
@@ -86,12 +90,12 @@ class World:
     shape: Callable[[int, Group], Group]
 
     def groups(self, number: int = 4, n: int = 4, seed: int = 0, **how: Any) -> list[Group]:
-        """Rewarded rollouts for a policy method, pairs for a preference method, texts for a supervised one."""
+        """Rewarded rollouts for a policy method, pairs to prefer or to learn a reward from, texts for a supervised one."""
         groups = asyncio.run(self._roll(number, n, seed, how))
         for g, group in enumerate(groups):
             for e, episode in enumerate(group):
                 episode.scores["r"] = Score(float((3 * e + g) % 4) / 2)
-        if self.family == "preference":
+        if self.family in ("preference", "reward"):
             return [self.shape(g, group) for g, group in enumerate(groups)]
         if self.family == "supervised":
             return [[strip(episode)] for group in groups for episode in group[:1]]
@@ -190,10 +194,16 @@ def build(module: ModuleType, method: Method | None = None, lr: float = 1e-2, to
     method = method or make(module)
     policy = llama(seed)
     engines = {name: _engine(role, policy, lr, tokens) for name, role in method.roles.items() if not role.shares}
-    engines["policy"] = LocalEngine(policy, Autoregressive(), Optim(lr=lr, max_grad_norm=0.0), tokens)
+    engines["policy"] = _learning(policy, method.scores, Optim(lr=lr, max_grad_norm=0.0), tokens)
     learner = Learner(method, engines, max_gap=1e-3)
     shape = SHAPES.get(module.CARD.slug, plain_pair)
     return World(module.CARD.family, method, learner, LocalSampler(policy, Letters(), slots=8), shape)
+
+
+def _learning(policy: Any, heads: Heads | None, optim: Optim, tokens: int) -> LocalEngine:
+    if heads is None:
+        return LocalEngine(policy, Autoregressive(), optim, tokens)
+    return LocalEngine(with_heads(Policy(policy, Letters(), "", ""), heads).module, Scores(heads), optim, tokens)
 
 
 def _engine(role: Role, policy: Any, lr: float, tokens: int) -> LocalEngine:
