@@ -13,7 +13,7 @@ from guerdon.method import Card, Heads, Method, Term
 from guerdon.reduce import group_mean
 
 CARD = Card(
-    slug="reward-model-basics",
+    slug="bradley-terry",
     name="Bradley-Terry reward model",
     family="reward",
     paper="Ouyang et al. 2022, Training language models to follow instructions with human feedback, arXiv:2203.02155",
