@@ -83,8 +83,10 @@ class Learner:
         return batch
 
     def fill(self, batch: Batch, needs: set[str], engine: Engine) -> Batch:
-        """Streams that only a model gives: `old` (this engine's log-probs now), those of roles by their name."""
+        """Streams that only a model gives: `old` (this engine's log-probs now), those of roles by their name, and a
+        reward model's scores now by the name of their head."""
         sources = {"old": (engine, "logp")}
+        sources |= {head: (engine, head) for head in (self.method.scores.names if self.method.scores else ())}
         for role, want in {"ref": "logp", "snapshot": "logp", "value": "value"}.items():
             if role in self.engines:
                 sources[role] = (self.engines[role], want)
