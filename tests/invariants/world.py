@@ -90,7 +90,7 @@ class World:
     shape: Callable[[int, Group], Group]
 
     def groups(self, number: int = 4, n: int = 4, seed: int = 0, **how: Any) -> list[Group]:
-        """Rewarded rollouts for a policy method, pairs to prefer or to learn a reward from, texts for a supervised one."""
+        """Rewarded rollouts for a policy method, texts for a supervised one, pairs for all others."""
         groups = asyncio.run(self._roll(number, n, seed, how))
         for g, group in enumerate(groups):
             for e, episode in enumerate(group):
@@ -176,7 +176,14 @@ def beside_samples(number: int, group: Group) -> Group:
     return [*logged, *group[2:]]
 
 
+def beside_a_mismatched(number: int, group: Group) -> Group:
+    """A labelled completion, good or bad in turn, and another one that anchors it."""
+    own = replace(strip(group[0]), scores={"label": Score(-1.0 if number % 2 else 1.0)})
+    return [own, mark(strip(group[1]), mismatched=1.0)]
+
+
 SHAPES = {
+    "kto": beside_a_mismatched,
     "group-robust-po": of_two_groups,
     "vrpo": beside_a_synthetic_pair,
     "drpo": beside_samples,

@@ -75,6 +75,7 @@ KINDS = {
 TASKS = ("question-answer", "verl", "prompt-only")
 DEMONSTRATIONS = ("messages", "prompt-completion", "instruction", "text")
 PREFERENCES = ("preference",)
+UNPAIRED = ("unpaired-preference",)
 ALL = tuple(KINDS)
 FIELDS = tuple(dict.fromkeys(field for kind in KINDS.values() for field in (*kind.needs, *kind.may)))
 

@@ -14,6 +14,7 @@ from guerdon.advantages.segments import paths
 from guerdon.collate import collate
 from guerdon.evaluation.evaluate import as_dict
 from guerdon.evaluation.intervals import Interval, mean_over_tasks, wilson
+from guerdon.losses.preference import Level, token_sum
 from guerdon.losses.reward_model import at_last
 from guerdon.types import Group, Score, Verdict
 
@@ -78,13 +79,13 @@ def by_head(engine: Engine, head: str = "score") -> Rank:
     return rank
 
 
-def by_likelihood(policy: Engine, ref: Engine | None) -> Rank:
-    """Rank by log pi / pi_ref of the reply, or by log pi where there is no reference."""
+def by_likelihood(policy: Engine, ref: Engine | None, level: Level = token_sum) -> Rank:
+    """Rank by log pi / pi_ref of the reply, or by log pi where there is no reference: summed, or as `level` says."""
 
     def rank(batch: Batch) -> Tensor:
         logp = policy.forward(batch, ("logp",))["logp"]
         if ref is not None:
             logp = logp - ref.forward(batch, ("logp",))["logp"]
-        return paths(batch).sequences.sum(logp)
+        return level(paths(batch), batch, logp)
 
     return rank

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -42,9 +43,13 @@ def simpo(chosen: Tensor, rejected: Tensor, beta: float, margin: float) -> Tenso
 def log_odds_ratio(chosen: Tensor, rejected: Tensor) -> Tensor:
     """log of odds(chosen) / odds(rejected), odds(p) = p / (1 - p), p = exp of the mean log-probability (< 0). [P]
 
-    Means -1 and -1.5: 0.706193.
+    Means -1 and -1.5: 0.706193. A mean above -1e-6 counts as that: certainty has infinite odds.
     """
+    chosen, rejected = chosen.clamp(max=-CERTAIN), rejected.clamp(max=-CERTAIN)
     return (chosen - rejected) - (torch.log(-torch.expm1(chosen)) - torch.log(-torch.expm1(rejected)))
+
+
+CERTAIN = 1e-6
 
 
 def orpo(chosen: Tensor, rejected: Tensor, nll: Tensor, beta: float) -> Tensor:
@@ -101,6 +106,54 @@ def direction(found: Paths) -> Tensor:
     return torch.where(gap.abs() > TOLERANCE * scale, gap.sign(), torch.zeros_like(gap))
 
 
+LEVELS: dict[str, Level] = {"sum": token_sum, "mean": token_average}
+"""Levels by the word that a command line has for them."""
+
+Aggregate = Literal["sum", "mean"]
+"""How the log-ratios of a completion's tokens become one number: their sum, or their mean."""
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """The better against the worse sequence of each of P groups of two.
+
+    sign: +1, -1, or 0 for both of a tied pair [S]. untied: [P] bool.
+    """
+
+    found: Paths
+    sign: Tensor
+    untied: Tensor
+
+    def chosen(self, values: Tensor) -> Tensor:
+        """The value of the better sequence of each pair; 0 where they tie. [S] -> [P]"""
+        return self.found.groups.sum(torch.where(self.sign > 0, values, torch.zeros_like(values)))
+
+    def rejected(self, values: Tensor) -> Tensor:
+        """The value of the worse sequence of each pair; 0 where they tie. [S] -> [P]"""
+        return self.found.groups.sum(torch.where(self.sign < 0, values, torch.zeros_like(values)))
+
+    def margin(self, values: Tensor) -> Tensor:
+        """Better minus worse. [S] -> [P]"""
+        return self.found.groups.sum(self.sign.to(values.dtype) * values)
+
+    def tell(self, loss: Tensor, batch: Batch) -> Tensor:
+        """The loss of each pair on each of its actions; 0, and no gradient, where the pair ties. [P] -> [N]"""
+        told = torch.where(self.untied, loss, torch.zeros_like(loss))
+        return on_mask(self.found.sequences.spread(self.found.groups.spread(told)), batch)
+
+
+def contrast(batch: Batch) -> Contrast:
+    """Which of each two sequences is the better one: that with the higher return. ValueError for other groups."""
+    found = paths(batch)
+    sign = direction(found)
+    return Contrast(found, sign, found.groups.sum(sign.abs()) > 0)
+
+
+def log_ratios(out: Mapping[str, Tensor], batch: Batch) -> Tensor:
+    """log pi - log ref of each action, 0 elsewhere. [N]"""
+    return on_mask(out["logp"], batch) - on_mask(batch.stream("ref"), batch)
+
+
 @dataclass(frozen=True)
 class DPO(PerGroup):
     """The loss of `dpo` on each token of a group of two; with `group_mean` each pair counts once.
@@ -115,10 +168,6 @@ class DPO(PerGroup):
     needs = reads("ref")
 
     def __call__(self, out: Mapping[str, Tensor], batch: Batch) -> Tensor:
-        found = paths(batch)
-        d = on_mask(out["logp"], batch) - on_mask(batch.stream("ref"), batch)  # [N]
-        sign = direction(found).to(d.dtype)  # [S]
-        h = found.groups.sum(sign * self.level(found, batch, d))  # [P]
-        untied = found.groups.sum(sign.abs()) > 0
-        loss = torch.where(untied, dpo(h, self.beta, self.smoothing), torch.zeros_like(h))
-        return on_mask(found.sequences.spread(found.groups.spread(loss)), batch)  # [N]
+        pairs = contrast(batch)
+        h = pairs.margin(self.level(pairs.found, batch, log_ratios(out, batch)))  # [P]
+        return pairs.tell(dpo(h, self.beta, self.smoothing), batch)  # [N]

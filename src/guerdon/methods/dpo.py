@@ -1,8 +1,14 @@
-"""DPO: learning from pairs without a reward model."""
+"""DPO: learning from pairs without a reward model.
+
+    L = mean over pairs of -(1 - e) log sigmoid(beta h) - e log sigmoid(-beta h)
+    h = r_c - r_r
+
+r is the log-ratio log pi / ref of a completion: summed over its tokens, or averaged (`level`); e is `smoothing`.
+"""
 
 from __future__ import annotations
 
-from guerdon.losses.preference import DPO, Level, token_sum
+from guerdon.losses.preference import DPO, LEVELS, Aggregate
 from guerdon.method import Card, Method, Role, Term
 from guerdon.reduce import group_mean
 
@@ -17,16 +23,16 @@ CARD = Card(
 
 
 def dpo(
-    beta: float = 0.1, smoothing: float = 0.0, level: Level = token_sum, epochs: int = 1, minibatches: int = 1
+    beta: float = 0.1, smoothing: float = 0.0, level: Aggregate = "sum", epochs: int = 1, minibatches: int = 1
 ) -> Method:
-    """L = mean over pairs of -(1 - e) log sigmoid(beta h) - e log sigmoid(-beta h), e = smoothing.
+    """The equation is at the top of the file. Every group is two episodes, chosen the one with the higher return.
 
-    h = log(pi / ref)(chosen) - log(pi / ref)(rejected), summed over tokens, or averaged with
-    `level=losses.preference.token_average`. Every group is two episodes, chosen the one with the higher return.
+    level: 'sum' is the paper's; 'mean' is length-normalised (TRL's `sigmoid_norm`), and wants a larger beta.
+    smoothing: e in [0, 0.5).
     """
     settings = dict(locals())
     return Method(
-        terms=(Term(DPO(beta, smoothing, level), group_mean, name="preference"),),
+        terms=(Term(DPO(beta, smoothing, LEVELS[level]), group_mean, name="preference"),),
         roles={"ref": Role()},
         epochs=epochs,
         minibatches=minibatches,

@@ -18,7 +18,7 @@ from typing import Any
 from guerdon import methods
 from guerdon.method import Card, Method
 from guerdon.names import nearest
-from guerdon.recipes.offline import demonstrations, preferences, rewards
+from guerdon.recipes.offline import demonstrations, labelled, preferences, rewards
 from guerdon.recipes.online import online
 from guerdon.recipes.pairs import beside_samples, grouped, opinions
 from guerdon.run import Run
@@ -49,7 +49,13 @@ def _constructs(function: Callable[..., Any]) -> bool:
 _MAKERS = {"policy": online, "supervised": demonstrations, "preference": preferences, "reward": rewards}
 """How a method's family gets its experience; families without an entry have recipes written by hand."""
 
-_OWN = {"group-robust-po": grouped, "vrpo": opinions, "drpo": beside_samples}
+_OWN = {
+    "group-robust-po": grouped,
+    "vrpo": opinions,
+    "drpo": beside_samples,
+    "kto": labelled,
+    "online-dpo": online,
+}
 """Methods, by slug, that need another experience than their family."""
 
 

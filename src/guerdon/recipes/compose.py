@@ -90,6 +90,7 @@ SETTINGS = {
     "overlong_buffer": "tokens before the limit over which a length penalty grows; 0 is off",
     "factor": "the length penalty at the limit",
     "smoothing": "share of pairs whose preference is taken to be wrong",
+    "level": "log-ratios of a completion are summed over its tokens, or averaged",
     "margins": "the better reply should win by its pair's own margin",
     "centring": "weight of the squared sum of both scores, which keeps scores around 0",
     "frozen_trunk": "train the heads alone",

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from guerdon.data.episodes import dialogue, from_text, written
-from guerdon.data.layouts import DEMONSTRATIONS, FIELDS, PREFERENCES
+from guerdon.data.layouts import DEMONSTRATIONS, FIELDS, PREFERENCES, UNPAIRED
 from guerdon.data.row import Row
 from guerdon.data.table import Table, stored, table_of, usable
 from guerdon.names import nearest
 from guerdon.tasks.files import BadRow, Columns, Numbered
 from guerdon.tasks.spec import parse
-from guerdon.types import Group, Pair
+from guerdon.types import Group, Pair, Score
 
 if TYPE_CHECKING:
     from guerdon.chat import Chat
@@ -46,14 +46,30 @@ def groups(file: str, read: Read, chat: Chat) -> list[Group]:
     Options: `on_bad_rows`, `rows` and `layout`, and columns by field, such as `completion=answer`. BadRow names the
     file and the row that is unfit, unless bad rows are to be skipped: then a warning says how many were.
     """
-    name, options, columns = read_options(file)
-    on_bad_rows, path = options.get("on_bad_rows", "error"), Path(name).expanduser()
-    table = table_of(stored(name, options.get("rows")), str(path), read.layouts, columns, options.get("layout"))
+    return [group for _, group in written_rows(file, read, chat)]
+
+
+def written_rows(file: str, read: Read, chat: Chat) -> list[tuple[Row, Group]]:
+    """Each row of a file with the group it stands for, as `groups` reads them."""
+    table, on_bad_rows = _table(file, read)
     found = list(attempts(table, read.make, chat))
     bad = [*table.bad, *(fault for _, fault in found if isinstance(fault, BadRow))]
     good = [(row, group) for row, group in found if not isinstance(group, BadRow)]
     usable(replace(table, rows=[row for row, _ in good], bad=sorted(bad, key=lambda fault: fault.row)), on_bad_rows)
-    return [group for _, group in good]
+    return good
+
+
+def rows(file: str, read: Read) -> list[Row]:
+    """The rows of a file before any is written as a chat writes: without those whose parts are unfit."""
+    return _table(file, read)[0].rows
+
+
+def _table(file: str, read: Read) -> tuple[Table, str]:
+    """(the file as a table, what is to happen to bad rows)."""
+    name, options, columns = read_options(file)
+    where = str(Path(name).expanduser())
+    table = table_of(stored(name, options.get("rows")), where, read.layouts, columns, options.get("layout"))
+    return table, options.get("on_bad_rows", "error")
 
 
 def attempts(table: Table, make: Make, chat: Chat) -> Iterator[tuple[Row, Group | BadRow]]:
@@ -98,3 +114,12 @@ demonstration = Read(DEMONSTRATIONS, _demonstration)
 
 preference = Read(PREFERENCES, _preference)
 """The better and the worse reply to a prompt, or whole conversations that differ in the last reply."""
+
+
+def _labelled(row: Row, chat: Chat, name: str) -> Group:
+    episode = written(name, dialogue(row.prompt, row.completion, chat), chat)
+    return [replace(episode, scores={"label": Score(1.0 if row.label else -1.0)})]
+
+
+labelled = Read(UNPAIRED, _labelled)
+"""One completion, whose return is 1 where the label is true and -1 where it is not."""

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any
 
+from guerdon.data.length import OnLong, shortened
+from guerdon.data.row import Row
 from guerdon.evaluation.pairs import by_head, by_likelihood, rank_pairs
+from guerdon.losses.preference import token_sum
 from guerdon.method import Method
+from guerdon.methods.kto import with_mismatched
 from guerdon.recipes import data
 from guerdon.recipes.compose import compose
 from guerdon.recipes.parts import task_set
@@ -32,6 +37,9 @@ TASKS = Parameter(
 )
 
 
+WITHOUT_STEPS = (*WITHOUT, "steps")
+"""`steps` is a key of its own here, beside `passes`."""
+
 HELDOUT = Parameter(
     "heldout",
     Parameter.KEYWORD_ONLY,
@@ -39,39 +47,114 @@ HELDOUT = Parameter(
     annotation=Annotated[str, "rows to evaluate on: a file, or the share of the rows that is held out; 0: none"],
 )
 
+HELDOUT_PAIRS = Parameter(
+    "heldout",
+    Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[
+        str | None, "pairs to evaluate on: a file, or the share that is held out; 0: none (default: 0.1 without tasks)"
+    ],
+)
+
+HELDOUT_FILE = Parameter(
+    "heldout",
+    Parameter.KEYWORD_ONLY,
+    default=None,
+    annotation=Annotated[str | None, "a file of pairs to evaluate on: how many are ranked right"],
+)
+
+
+PASSES = (
+    Parameter(
+        "steps",
+        Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[int | None, f"updates to make (default: {Options.steps}, or what `passes` comes to)"],
+    ),
+    Parameter(
+        "passes",
+        Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[
+            float | None, "passes over the rows that are learned, instead of steps; 0.5 is half of them"
+        ],
+    ),
+)
+
+LENGTH = (
+    Parameter(
+        "max_tokens",
+        Parameter.KEYWORD_ONLY,
+        default=0,
+        annotation=Annotated[int, "longest prompt and reply together, in tokens; 0: what the model can hold"],
+    ),
+    Parameter(
+        "on_long",
+        Parameter.KEYWORD_ONLY,
+        default="error",
+        annotation=Annotated[OnLong, "longer rows: an error, cut at the end, or dropped; both of these are counted"],
+    ),
+)
+
+Arrange = Callable[[Sequence["Group"], int], "list[Group]"]
+"""(rows, seed) -> the groups that are learned from, where these are not the rows themselves."""
+
 
 @dataclass(frozen=True)
 class Rows:
-    """Makes the source of a run from a file, once its tokenizer is there. heldout: a file, or a share of the rows."""
+    """Makes the source of a run from a file, once its tokenizer is there. heldout: a file, or a share of the rows.
+
+    max_tokens, on_long: what becomes of long rows; 0 is the model's own limit. arrange: what is made of all rows.
+    """
 
     file: str
     read: data.Read
     heldout: str = "0"
+    max_tokens: int = 0
+    on_long: OnLong = "error"
+    arrange: Arrange | None = None
 
     def __call__(self, parts: Parts) -> Dataset:
         options = parts.run.options
-        return Dataset(self._split(parts)[0], options.prompts_per_step, options.seed)
+        groups = self._split(parts)[0]
+        groups = self.arrange(groups, options.seed) if self.arrange else groups
+        return Dataset(groups, options.prompts_per_step, options.seed)
 
     def ranking(self, parts: Parts) -> Measure | None:
-        """How well what is trained ranks the pairs that are held out."""
+        """How well what is trained ranks the pairs that are held out: as its loss does, by sum or by mean."""
         held = self._split(parts)[1]
         if not held:
             return None
-        if parts.run.method.scores is not None:
-            rank = by_head(parts.engines["policy"], parts.run.method.scores.names[0])
+        method = parts.run.method
+        if method.scores is not None:
+            rank = by_head(parts.engines["policy"], method.scores.names[0])
         else:
-            rank = by_likelihood(parts.engines["policy"], parts.engines.get("ref"))
+            levels = [getattr(term.objective, "level", None) for term in method.terms]
+            level = next((level for level in levels if level), token_sum)
+            rank = by_likelihood(parts.engines["policy"], parts.engines.get("ref"), level)
         return lambda: rank_pairs(held, rank)
+
+    def count(self) -> int:
+        """How many rows of the file are learned from, before any is found too long or cannot be written."""
+        share = _share(self.heldout) or 0.0
+        return sum(not _is_held(row, share) for row in data.rows(self.file, self.read))
 
     def _split(self, parts: Parts) -> tuple[list[Group], list[Group]]:
         """(to learn from, held out): by a hash of the prompt, so that no prompt is in both."""
-        rows = data.groups(self.file, self.read, parts.chat)
         share = _share(self.heldout)
-        if share is None:
-            return rows, data.groups(self.heldout, self.read, parts.chat)
-        held = [derive("held out", str(group[0].task.prompt)) % 10**6 < share * 10**6 for group in rows]
-        kept = [group for group, out in zip(rows, held, strict=True) if not out]
-        return kept, [group for group, out in zip(rows, held, strict=True) if out]
+        found = data.written_rows(self.file, self.read, parts.chat)
+        kept = self._short([group for row, group in found if not _is_held(row, share or 0.0)], self.file, parts)
+        if share is None:  # pairs, whatever is learned from
+            return kept, self._short(data.groups(self.heldout, data.preference, parts.chat), self.heldout, parts)
+        return kept, self._short([group for row, group in found if _is_held(row, share)], self.file, parts)
+
+    def _short(self, groups: list[Group], file: str, parts: Parts) -> list[Group]:
+        limit = self.max_tokens or getattr(parts.policy.module.config, "max_position_embeddings", None)
+        return shortened(groups, limit, self.on_long, file) if limit else groups
+
+
+def _is_held(row: Row, share: float) -> bool:
+    return derive("held out", row.asked) % 10**6 < share * 10**6
 
 
 def _share(text: str) -> float | None:
@@ -88,22 +171,27 @@ def _share(text: str) -> float | None:
 def demonstrations(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
     """The recipe of a method that imitates: rows of prompt and completion, or of messages."""
     text = "rows with prompt and completion, or messages"
-    return compose(constructor, module, _Build(data.demonstration), further=(_file(text), TASKS), without=WITHOUT)
+    further = (_file(text), TASKS, *PASSES, *LENGTH)
+    return compose(constructor, module, _Build(data.demonstration), further, without=WITHOUT_STEPS)
 
 
 def preferences(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
     """The recipe of a method that learns from pairs: rows of prompt, chosen and rejected."""
-    text = "rows with prompt, chosen and rejected"
-    return compose(constructor, module, _Build(data.preference), further=(_file(text), TASKS), without=WITHOUT)
+    further = (_file("rows with prompt, chosen and rejected"), TASKS, HELDOUT_PAIRS, *PASSES, *LENGTH)
+    return compose(constructor, module, _Build(data.preference), further, without=WITHOUT_STEPS)
+
+
+def labelled(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
+    """The recipe of KTO: rows of prompt, completion and label, each beside a completion of another row."""
+    further = (_file("rows with prompt, completion and label"), TASKS, HELDOUT_FILE, *PASSES, *LENGTH)
+    return compose(constructor, module, _Build(data.labelled, with_mismatched), further, without=WITHOUT_STEPS)
 
 
 def rewards(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
     """The recipe of a reward model: rows of the kind that the module's `READ` names, pairs unless it has one."""
     read: data.Read = getattr(module, "READ", data.preference)
-    text = f"rows of the layouts {', '.join(read.layouts)}"
-    further = (_file(text), HELDOUT)
-    without = (*WITHOUT, *SPEAKING)
-    return compose(constructor, module, _Build(read), further=further, without=without)
+    further = (_file(f"rows of the layouts {', '.join(read.layouts)}"), HELDOUT, *PASSES, *LENGTH)
+    return compose(constructor, module, _Build(read), further, without=(*WITHOUT_STEPS, *SPEAKING))
 
 
 SPEAKING: tuple[str, ...] = (
@@ -122,10 +210,30 @@ class _Build:
     """Makes the run of a method on rows that are read in one way."""
 
     read: data.Read
+    arrange: Arrange | None = None
 
     def __call__(self, method: Method, options: Options, further: Mapping[str, Any]) -> Run:
-        options = replace(options, tasks=further.get("tasks") or "")
+        named = further.get("tasks")
+        heldout = further.get("heldout")
+        if named and heldout:
+            raise ValueError("tasks and heldout are both given; a run is evaluated on one of them: give one")
+        if heldout is None:  # pairs are held out where nothing else is evaluated on
+            heldout = "0.1" if self.read is data.preference and not named and "heldout" in further else "0"
+        rows = Rows(further["data"], self.read, heldout, further["max_tokens"], further["on_long"], self.arrange)
+        options = replace(options, tasks=named or "", steps=_steps(rows, options, further))
         tasks, rewards = task_set(options) if options.tasks else (None, ())
-        rows = Rows(further["data"], self.read, further.get("heldout", "0"))
-        measure = rows.ranking if "heldout" in further and self.read is data.preference else None
-        return Run(method, options, tasks, rewards, source=rows, measure=measure)
+        ranks = self.read is data.preference or _share(heldout) is None
+        return Run(method, options, tasks, rewards, source=rows, measure=rows.ranking if ranks and not tasks else None)
+
+
+def _steps(rows: Rows, options: Options, further: Mapping[str, Any]) -> int:
+    """The updates that `steps` or `passes` ask for; the default of `Options` where neither was given."""
+    steps: int | None = further["steps"]
+    passes: float | None = further["passes"]
+    if passes is None:
+        return options.steps if steps is None else steps
+    if steps is not None:
+        raise ValueError(f"steps ({steps}) and passes ({passes:g}) are both given; they are one budget: give one")
+    if not passes > 0:
+        raise ValueError(f"passes is {passes:g}; expected more than 0")
+    return max(1, math.ceil(passes * rows.count() / options.prompts_per_step))
