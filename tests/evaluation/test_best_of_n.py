@@ -70,5 +70,5 @@ def test_prompts_with_more_samples_are_used_up_to_the_fewest():
 
 @pytest.mark.parametrize("proxy", [[], [1, 2], [math.nan]])
 def test_what_is_no_set_of_samples_is_refused(proxy):
-    with pytest.raises(ValueError, match="expected one|not finite"):
+    with pytest.raises(ValueError, match=r"expected one|not finite"):
         best_of(proxy, [1.0])
