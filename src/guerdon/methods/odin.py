@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
 import torch
 from torch import Tensor
@@ -127,9 +128,9 @@ class Orthogonal(PerToken):
 
 
 def odin(
-    length_weight: float = 1.0,
-    orthogonal_weight: float = 1.0,
-    of_sum: bool = False,
+    length_weight: Annotated[float, "weight of the correlations with length; 0 is off"] = 1.0,
+    orthogonal_weight: Annotated[float, "weight of what the heads have in common; 0 is off"] = 1.0,
+    of_sum: Annotated[bool, "lower the correlation of the sum of both heads too"] = False,
     margins: bool = False,
     smoothing: float = 0.0,
 ) -> Method:
