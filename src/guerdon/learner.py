@@ -19,8 +19,12 @@ from guerdon.engines.base import Engine
 from guerdon.engines.local import gap
 from guerdon.method import Memory, Method, Term
 from guerdon.metrics import Stat, Stats, Total, merge, over
+from guerdon.recall import Recall
 from guerdon.rollouts.base import derive
 from guerdon.types import EMPTY, Batch, Group
+
+RECALL = "recall.pt"
+"""What frozen roles said, in a checkpoint: asked again in other company they would differ in the last bits."""
 
 
 class GapTooLarge(RuntimeError):
@@ -55,6 +59,8 @@ class Learner:
     """The batches of the latest update by role, with all their streams: what was really trained on."""
     memory: Memory = EMPTY
     """What the method's `adaptive` remembers; empty before its first batch."""
+    recall: Recall = field(default_factory=Recall)
+    """What frozen roles said of rows that come again."""
 
     async def update(self, groups: Sequence[Group]) -> Stats:
         """One update on these groups; afterwards the version is one higher."""
@@ -92,9 +98,18 @@ class Learner:
                 sources[role] = (self.engines[role], want)
         for name in sorted(needs):
             if name in sources and not batch.has(name):
-                source, want = sources[name]
-                batch = batch.put(**{name: source.forward(batch, (want,))[want]})
+                batch = batch.put(**{name: self._asked(name, batch, *sources[name])})
         return batch
+
+    def _asked(self, name: str, batch: Batch, engine: Engine, want: str) -> Tensor:
+        """What an engine says of the batch. [N]. One that never changes is asked once about a text that comes again."""
+
+        def ask(part: Batch) -> Tensor:
+            return engine.forward(part, (want,))[want]
+
+        role = self.method.roles.get(name)
+        constant = role is not None and role.frozen and not role.refresh and not role.shares
+        return self.recall(name, batch, ask) if constant else ask(batch)
 
     def _refresh(self) -> None:
         """Roles that follow the policy take over its weights when that is due."""
@@ -173,12 +188,16 @@ class Learner:
         for role, engine in self.engines.items():
             engine.save(folder / role)
         torch.save({"version": self.version, "memory": dict(self.memory)}, folder / "learner.pt")
+        if self.recall.kept:
+            torch.save(self.recall.state(), folder / RECALL)
 
     def restore(self, folder: Path) -> None:
         for role, engine in self.engines.items():
             engine.restore(folder / role)
         state = torch.load(folder / "learner.pt", weights_only=True)
         self.version, self.memory = state["version"], state["memory"]
+        if (folder / RECALL).is_file():
+            self.recall.restore(torch.load(folder / RECALL, weights_only=True))
 
 
 def _named(stats: Stats, role: str) -> Stats:
