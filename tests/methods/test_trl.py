@@ -18,7 +18,6 @@ from guerdon.losses.policy import ImportanceWeighted
 from guerdon.method import Method
 from guerdon.methods.cispo import cispo
 from guerdon.methods.dapo import dapo
-from guerdon.methods.dpo import dpo
 from guerdon.methods.dr_grpo import dr_grpo
 from guerdon.methods.grpo import grpo
 from guerdon.methods.gspo import gspo
@@ -241,45 +240,6 @@ def test_rloo_with_the_sequence_ratio_equals_trl(beta, folder, tmp_path):
     kept = replace(method, estimator=lambda unchanged: unchanged)
     assert any(abs(x) > 0.2 for x in moved.sum(1).tolist())
     compare(trainer, inputs, model, kept, stale, inputs["advantages"])
-
-
-@pytest.mark.parametrize(("loss", "level"), [("sigmoid", "sum"), ("sigmoid_norm", "mean")], ids=["sum", "mean"])
-def test_dpo_equals_trl(loss, level, folder, tmp_path):
-    from datasets import Dataset
-    from transformers import AutoTokenizer
-
-    pairs = {"prompt": PROMPTS, "chosen": ["c g h", "z x"], "rejected": ["k", "m n o p q"]}
-    config = trl.DPOConfig(
-        output_dir=str(tmp_path),
-        per_device_train_batch_size=2,
-        loss_type=[loss],
-        beta=0.3,
-        use_cpu=True,
-        bf16=False,
-        gradient_checkpointing=False,
-        report_to="none",
-    )
-    data, tokenizer = Dataset.from_dict(pairs), AutoTokenizer.from_pretrained(folder)
-    trainer = trl.DPOTrainer(model=load(folder), args=config, train_dataset=data, processing_class=tokenizer)
-    with torch.no_grad():  # a policy that has moved away from its reference
-        for parameter in trainer.model.parameters():
-            parameter.add_(drift(parameter, 0.05))
-    trainer.model.train()
-    inputs = trainer.data_collator([trainer.train_dataset[i] for i in range(2)])
-
-    rows = [ids[kept.bool()] for ids, kept in zip(inputs["input_ids"], inputs["attention_mask"], strict=True)]
-    masks = [m[kept.bool()] for m, kept in zip(inputs["completion_mask"], inputs["attention_mask"], strict=True)]
-    batch = make_batch(
-        returns=[1.0, 1.0, -1.0, -1.0],
-        groups=[0, 1, 0, 1],
-        masks=[m.tolist() for m in masks],
-        tokens=[ids.tolist() for ids in rows],
-    )
-    model = load(folder)
-    with torch.no_grad():
-        batch = batch.put(ref=log_probs(model, batch))
-    model.load_state_dict(trainer.model.state_dict())
-    compare_losses(trainer, inputs, model, dpo(beta=0.3, level=level), batch)
 
 
 def _padded(logp: torch.Tensor, batch: Batch, shape: torch.Size) -> torch.Tensor:
