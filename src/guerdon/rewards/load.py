@@ -42,6 +42,7 @@ CATALOG: Mapping[str, str] = {
 """Names and where they live; imported when asked for, since some stand on optional libraries."""
 
 JUDGE = "judge:"
+MODEL = "model:"
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,10 @@ def load_reward(spec: str, weight: float = 1.0, grading: Grading = GRADING) -> R
         from guerdon.rewards.judge_spec import load_judge_reward
 
         return grading.apply(load_judge_reward(spec, weight))
+    if spec.startswith(MODEL):
+        from guerdon.rewards.model import load_model_reward
+
+        return load_model_reward(spec, weight)
     place = spec.partition("?")[0].rpartition(":")[0]
     if place.endswith(".py"):
         return _from_file(spec, weight, grading)
