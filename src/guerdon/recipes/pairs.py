@@ -203,11 +203,9 @@ def pair_tasks(file: str) -> list[Task]:
 
 def _task(row: Row, name: str) -> Task:
     prompt, chosen, rejected = row.prompt, row.chosen, row.rejected
-    if prompt is None:
-        if not isinstance(chosen, list) or not isinstance(rejected, list) or chosen[:-1] != rejected[:-1]:
-            raise ValueError(
-                f"{name}: without a prompt, chosen and rejected have to differ in their last message alone"
-            )
+    if prompt is None:  # whole conversations, which part in their last reply
+        assert isinstance(chosen, list)
+        assert isinstance(rejected, list)
         prompt, chosen, rejected = chosen[:-1], chosen[-1:], rejected[-1:]
     return Task(name, prompt, {**row.data, "chosen": chosen, "rejected": rejected})
 
