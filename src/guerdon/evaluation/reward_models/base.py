@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from guerdon.data.row import Text
+from guerdon.data.row import Text, content
 from guerdon.evaluation.evaluate import as_dict
 from guerdon.evaluation.intervals import Interval, wilson
 from guerdon.types import EMPTY
@@ -19,9 +19,12 @@ from guerdon.types import EMPTY
 
 @dataclass(frozen=True)
 class Candidates:
-    """Replies to one prompt that are scored side by side. data: further columns, which a reward may read."""
+    """Replies to one prompt that are scored side by side. data: further columns, which a reward may read.
 
-    prompt: Text
+    prompt: None where the replies are whole conversations.
+    """
+
+    prompt: Text | None
     replies: tuple[Text, ...]
     data: Mapping[str, Any] = EMPTY
 
@@ -41,7 +44,10 @@ ScoreLists = Callable[[Sequence[Candidates]], list[list[float]]]
 ScoreSteps = Callable[[Sequence[Solution]], list[list[float]]]
 """For every step of every solution the probability that it is right, in order."""
 
-Score = Callable[[Sequence[Text], Sequence[Text]], Sequence[float]]
+CountTokens = Callable[[Candidates], list[int]]
+"""How many tokens each reply has."""
+
+Score = Callable[[Sequence[Text | None], Sequence[Text]], Sequence[float]]
 """(prompts, replies) -> a score each. [B]"""
 
 
@@ -133,3 +139,8 @@ def checked(scores: list[list[float]], sizes: Sequence[int]) -> list[list[float]
     if wrong is not None:
         raise ValueError(f"{len(scores[wrong])} scores for item {wrong}; expected {sizes[wrong]}")
     return scores
+
+
+def last_text(reply: Text) -> str:
+    """A reply as text: of messages the last one's."""
+    return reply if isinstance(reply, str) else content(reply[-1])
