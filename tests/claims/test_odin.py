@@ -11,6 +11,7 @@ from guerdon.claims.odin import CHOICES, CLAIM, ODIN, PLAIN, tilted
 from guerdon.claims.run import run_claim
 
 
+@pytest.mark.slow
 def test_it_runs_and_every_arm_uses_the_same_budget():
     found = run_claim(CLAIM, 2, quick=True)
     budgets = {tuple(one.budget.items()) for seeds in found.values() for one in seeds.values()}
