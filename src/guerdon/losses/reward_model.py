@@ -12,19 +12,21 @@ import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits, logsigmoid
 
-from guerdon.advantages.segments import Segments, paths
-from guerdon.losses.base import PerGroup, PerToken
+from guerdon.advantages.segments import Paths, Segments, paths
+from guerdon.data.columns import column
+from guerdon.data.steps import LABEL
+from guerdon.losses.base import PerGroup, PerToken, reads
 from guerdon.losses.policy import on_mask
 from guerdon.losses.preference import direction
-from guerdon.method import Unit
+from guerdon.marks import marked
 from guerdon.types import Batch
 
 
-def bradley_terry(difference: Tensor, margin: Tensor | float = 0.0, smoothing: float = 0.0) -> Tensor:
+def bradley_terry(difference: Tensor, margin: Tensor | float = 0.0, smoothing: Tensor | float = 0.0) -> Tensor:
     """-(1 - e) log sigmoid(d - m) - e log sigmoid(-(d - m)), d = r_chosen - r_rejected (Bradley & Terry 1952). [P]
 
-    margin: m >= 0, by how much better chosen is. smoothing: e, the share of labels taken to be flipped, in [0, 0.5).
-    d = 1: 0.3132617; with m = 0.5: 0.4740770; d = m: ln 2.
+    margin: m >= 0, by how much chosen is better. smoothing: e in [0, 1], how probable a wrong label is: one
+    for all pairs, or 1 - p of a soft label p. d = 1: 0.3132617; with m = 0.5: 0.4740770; d = m: ln 2.
     """
     d = difference - margin
     return -(1 - smoothing) * logsigmoid(d) - smoothing * logsigmoid(-d)
@@ -55,13 +57,25 @@ class BradleyTerry(PerGroup):
 
     Chosen is the sequence with the higher return; a tied pair has loss 0 and no gradient. margins: the returns differ
     by the margin that chosen should win by (`Pair.margin`). centring: lambda (r_chosen + r_rejected)^2 is added, which
-    takes away the free constant of each prompt.
+    takes away the free constant of each prompt. smoothing: the share of labels taken to be flipped, in [0, 0.5).
+    soft: a column with p, the probability that chosen is preferred; None: 1.
     """
 
     head: str = "score"
     margins: bool = False
     centring: float = 0.0
     smoothing: float = 0.0
+    soft: str | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.smoothing < 0.5:
+            raise ValueError(f"smoothing is {self.smoothing}; expected a share from 0 to below 0.5")
+        if self.centring < 0:
+            raise ValueError(f"centring is {self.centring}; expected 0 or more")
+
+    @property
+    def needs(self) -> Sequence[str]:  # type: ignore[override]
+        return (column(self.soft),) if self.soft else ()
 
     @property
     def wants(self) -> Sequence[str]:  # type: ignore[override]
@@ -72,18 +86,66 @@ class BradleyTerry(PerGroup):
         scores = at_last(found.sequences, out[self.head], batch.mask)  # [S]
         sign = direction(found).to(scores.dtype)
         margin = found.groups.sum(sign * found.returns.to(scores.dtype)) if self.margins else 0.0
-        loss = bradley_terry(found.groups.sum(sign * scores), margin, self.smoothing)
+        loss = bradley_terry(found.groups.sum(sign * scores), margin, self._flipped(found, batch, scores))
         loss = loss + self.centring * found.groups.sum(scores).square()
         untied = found.groups.sum(sign.abs()) > 0
         loss = torch.where(untied, loss, torch.zeros_like(loss))
         return on_mask(found.sequences.spread(found.groups.spread(loss)), batch)  # [N]
 
+    def _flipped(self, found: Paths, batch: Batch, like: Tensor) -> Tensor | float:
+        """How probable it is that a pair's label is wrong: by its soft label, and by smoothing on top."""
+        if self.soft is None:
+            return self.smoothing
+        right = found.groups.mean(marked(found, batch, column(self.soft))).to(like.dtype)  # [P]
+        if bool(((right < 0) | (right > 1)).any()):
+            raise ValueError(f"the column {self.soft!r} has {float(right.max()):g}; expected probabilities, 0 to 1")
+        return (1 - right) * (1 - self.smoothing) + right * self.smoothing
+
+
+@dataclass(frozen=True)
+class PlackettLuce(PerGroup):
+    """The loss of `plackett_luce` on each token of a group ranked by its returns; with `group_mean` each group counts
+    once. Replies with equal returns are each other's rivals for the same place (Breslow's way with ties).
+
+    pairs: the mean of `bradley_terry` over the group's untied pairs instead (Ouyang et al. 2022, eq. 1).
+    """
+
+    head: str = "score"
+    pairs: bool = False
+
+    @property
+    def wants(self) -> Sequence[str]:  # type: ignore[override]
+        return (self.head,)
+
+    def __call__(self, out: Mapping[str, Tensor], batch: Batch) -> Tensor:
+        found = paths(batch)
+        scores = at_last(found.sequences, out[self.head], batch.mask)  # [S]
+        group, returns = found.groups.index, found.returns
+        together = group[:, None] == group[None, :]  # [S, S]
+        if self.pairs:
+            above = together & (returns[:, None] > returns[None, :])
+            lost = torch.where(above, -logsigmoid(scores[:, None] - scores[None, :]), 0.0)
+            loss = found.groups.sum(lost.sum(1)) / found.groups.sum(above.sum(1)).clamp(min=1)  # [G]
+        else:
+            rivals = together & (returns[None, :] <= returns[:, None])
+            later = torch.where(rivals, scores[None, :], -torch.inf).logsumexp(1)
+            loss = found.groups.sum(later - scores)
+        return on_mask(found.sequences.spread(found.groups.spread(loss)), batch)  # [N]
+
 
 @dataclass(frozen=True)
 class SquaredError(PerToken):
-    """(r - return)^2 / 2 on each token of a sequence; with `sequence_mean` each reply counts once."""
+    """(r - y)^2 / 2 on each token of a sequence; with `sequence_mean` each reply counts once.
+
+    target: the column with y; None: the return.
+    """
 
     head: str = "score"
+    target: str | None = None
+
+    @property
+    def needs(self) -> Sequence[str]:  # type: ignore[override]
+        return (column(self.target),) if self.target else ()
 
     @property
     def wants(self) -> Sequence[str]:  # type: ignore[override]
@@ -92,23 +154,25 @@ class SquaredError(PerToken):
     def __call__(self, out: Mapping[str, Tensor], batch: Batch) -> Tensor:
         found = paths(batch)
         scores = at_last(found.sequences, out[self.head], batch.mask)
-        return on_mask(found.sequences.spread((scores - found.returns.to(scores.dtype)).square() / 2), batch)
+        target = marked(found, batch, column(self.target)) if self.target else found.returns
+        return on_mask(found.sequences.spread((scores - target.to(scores.dtype)).square() / 2), batch)
 
 
 @dataclass(frozen=True)
 class StepCrossEntropy(PerToken):
-    """Binary cross-entropy of sigmoid(score) with the stream `label` at the tokens of the mask `labelled`.
+    """-y log p - (1 - y) log(1 - p), p = sigmoid(score), on each token that is learned; y: the stream `label`, 0 to 1.
 
-    For process reward models: the last token of each step, 1 where the step is right. Give the term `mask="labelled"`.
+    In replies as `data.steps.in_steps` writes them that is the last token of each step; with `token_mean` each step
+    counts once. score 0: ln 2.
     """
 
     head: str = "score"
-    needs = ("label", "labelled")
-    unit: Unit = "sequence"
+    needs = reads(LABEL)
 
     @property
     def wants(self) -> Sequence[str]:  # type: ignore[override]
         return (self.head,)
 
     def __call__(self, out: Mapping[str, Tensor], batch: Batch) -> Tensor:
-        return binary_cross_entropy_with_logits(out[self.head], batch.stream("label"), reduction="none")
+        label = batch.stream(LABEL).to(out[self.head].dtype)
+        return binary_cross_entropy_with_logits(out[self.head], label, reduction="none")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from guerdon.data.length import OnLong, shortened
 from guerdon.data.row import Row
+from guerdon.evaluation.fit import FitOf
 from guerdon.evaluation.pairs import by_head, by_likelihood, rank_pairs
 from guerdon.losses.preference import token_sum
 from guerdon.method import Method
@@ -18,6 +19,7 @@ from guerdon.methods.kto import with_mismatched
 from guerdon.recipes import data
 from guerdon.recipes.compose import compose
 from guerdon.recipes.parts import task_set
+from guerdon.recipes.reward_rows import READINGS, beside
 from guerdon.rollouts.base import derive
 from guerdon.run import Measure, Options, Run
 from guerdon.sources import Dataset
@@ -105,6 +107,7 @@ class Rows:
     """Makes the source of a run from a file, once its tokenizer is there. heldout: a file, or a share of the rows.
 
     max_tokens, on_long: what becomes of long rows; 0 is the model's own limit. arrange: what is made of all rows.
+    fit: how well held-out rows are told, where they are no pairs.
     """
 
     file: str
@@ -113,6 +116,7 @@ class Rows:
     max_tokens: int = 0
     on_long: OnLong = "error"
     arrange: Arrange | None = None
+    fit: FitOf | None = None
 
     def __call__(self, parts: Parts) -> Dataset:
         options = parts.run.options
@@ -125,7 +129,10 @@ class Rows:
         held = self._split(parts)[1]
         if not held:
             return None
-        method = parts.run.method
+        method, fit = parts.run.method, self.fit
+        if method.scores is not None and fit is not None:
+            engine, heads = parts.engines["policy"], method.scores.names
+            return lambda: fit(held, engine, heads)
         if method.scores is not None:
             rank = by_head(parts.engines["policy"], method.scores.names[0])
         else:
@@ -144,13 +151,14 @@ class Rows:
         share = _share(self.heldout)
         found = data.written_rows(self.file, self.read, parts.chat)
         kept = self._short([group for row, group in found if not _is_held(row, share or 0.0)], self.file, parts)
-        if share is None:  # pairs, whatever is learned from
-            return kept, self._short(data.groups(self.heldout, data.preference, parts.chat), self.heldout, parts)
+        if share is None:  # pairs, whatever is learned from, where nothing else is measured
+            read = self.read if self.fit else data.preference
+            return kept, self._short(data.groups(self.heldout, read, parts.chat), self.heldout, parts)
         return kept, self._short([group for row, group in found if _is_held(row, share)], self.file, parts)
 
     def _short(self, groups: list[Group], file: str, parts: Parts) -> list[Group]:
         limit = self.max_tokens or getattr(parts.policy.module.config, "max_position_embeddings", None)
-        return shortened(groups, limit, self.on_long, file) if limit else groups
+        return shortened(groups, limit, self.on_long, file) if limit and groups else groups
 
 
 def _is_held(row: Row, share: float) -> bool:
@@ -172,26 +180,27 @@ def demonstrations(constructor: Callable[..., Method], module: ModuleType) -> Ca
     """The recipe of a method that imitates: rows of prompt and completion, or of messages."""
     text = "rows with prompt and completion, or messages"
     further = (_file(text), TASKS, *PASSES, *LENGTH)
-    return compose(constructor, module, _Build(data.demonstration), further, without=WITHOUT_STEPS)
+    return compose(constructor, module, OnRows(data.demonstration), further, without=WITHOUT_STEPS)
 
 
 def preferences(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
     """The recipe of a method that learns from pairs: rows of prompt, chosen and rejected."""
     further = (_file("rows with prompt, chosen and rejected"), TASKS, HELDOUT_PAIRS, *PASSES, *LENGTH)
-    return compose(constructor, module, _Build(data.preference), further, without=WITHOUT_STEPS)
+    return compose(constructor, module, OnRows(data.preference), further, without=WITHOUT_STEPS)
 
 
 def labelled(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
     """The recipe of KTO: rows of prompt, completion and label, each beside a completion of another row."""
     further = (_file("rows with prompt, completion and label"), TASKS, HELDOUT_FILE, *PASSES, *LENGTH)
-    return compose(constructor, module, _Build(data.labelled, with_mismatched), further, without=WITHOUT_STEPS)
+    return compose(constructor, module, OnRows(data.labelled, with_mismatched), further, without=WITHOUT_STEPS)
 
 
 def rewards(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
-    """The recipe of a reward model: rows of the kind that the module's `READ` names, pairs unless it has one."""
-    read: data.Read = getattr(module, "READ", data.preference)
-    further = (_file(f"rows of the layouts {', '.join(read.layouts)}"), HELDOUT, *PASSES, *LENGTH)
-    return compose(constructor, module, _Build(read), further, without=(*WITHOUT_STEPS, *SPEAKING))
+    """The recipe of a reward model: pairs, unless `READINGS` has other rows for it."""
+    reading = READINGS.get(constructor.__name__)
+    build = OnRows(reading.read, fit=reading.fit) if reading else OnRows(data.preference)
+    further = (_file(f"rows of the layouts {', '.join(build.read.layouts)}"), HELDOUT, *PASSES, *LENGTH)
+    return compose(constructor, module, build, further, without=(*WITHOUT_STEPS, *SPEAKING))
 
 
 SPEAKING: tuple[str, ...] = (
@@ -206,11 +215,12 @@ def _file(text: str) -> Parameter:
 
 
 @dataclass(frozen=True)
-class _Build:
+class OnRows:
     """Makes the run of a method on rows that are read in one way."""
 
     read: data.Read
     arrange: Arrange | None = None
+    fit: FitOf | None = None
 
     def __call__(self, method: Method, options: Options, further: Mapping[str, Any]) -> Run:
         named = further.get("tasks")
@@ -219,10 +229,11 @@ class _Build:
             raise ValueError("tasks and heldout are both given; a run is evaluated on one of them: give one")
         if heldout is None:  # pairs are held out where nothing else is evaluated on
             heldout = "0.1" if self.read is data.preference and not named and "heldout" in further else "0"
-        rows = Rows(further["data"], self.read, heldout, further["max_tokens"], further["on_long"], self.arrange)
+        read, lengths = beside(self.read, method), (further["max_tokens"], further["on_long"])
+        rows = Rows(further["data"], read, heldout, *lengths, self.arrange, self.fit)
         options = replace(options, tasks=named or "", steps=_steps(rows, options, further))
         tasks, rewards = task_set(options) if options.tasks else (None, ())
-        ranks = self.read is data.preference or _share(heldout) is None
+        ranks = self.read is data.preference or self.fit is not None or _share(heldout) is None
         return Run(method, options, tasks, rewards, source=rows, measure=rows.ranking if ranks and not tasks else None)
 
 
