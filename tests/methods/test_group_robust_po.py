@@ -9,7 +9,7 @@ import torch
 from guerdon.collate import collate
 from guerdon.methods import group_robust_po as file
 from guerdon.methods.dpo import dpo
-from guerdon.methods.group_robust_po import by_group, group_robust_po
+from guerdon.methods.group_robust_po import by_group, group_robust_ipo, group_robust_po
 from guerdon.metrics import values
 from guerdon.types import Episode, Pair, Span, Task
 from tests.batches import make_batch, total
@@ -151,3 +151,9 @@ def test_pairs_without_a_group_and_ids_beyond_are_refused():
 def test_settings_out_of_range_are_refused(wrong):
     with pytest.raises(ValueError, match="expected"):
         group_robust_po(**wrong)
+
+
+def test_the_weights_follow_the_losses_of_ipo():
+    method, one = group_robust_ipo(beta=0.5, eta=0.1), batch()
+    _, memory = method.adaptive(one, method.adaptive.start())
+    assert memory["group_loss"].tolist() == pytest.approx([(0 + 1 + 0.25) / 3, 4.0])

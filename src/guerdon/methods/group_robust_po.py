@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated, Any
 
 import torch
 from torch import Tensor
 
 from guerdon.advantages.segments import Paths, paths
+from guerdon.losses.paired import IPO
 from guerdon.losses.policy import Corrected
 from guerdon.losses.preference import DPO
 from guerdon.losses.robust import exponentiated, group_losses
@@ -31,15 +33,26 @@ CARD = Card(
 )
 
 
-def group_robust_po(beta: float = 0.1, smoothing: float = 0.0, eta: float = 0.05, groups: int = 2) -> Method:
+Eta = Annotated[float, "how fast the weights of groups follow their losses; 0: equal weights, for ever"]
+Groups = Annotated[int, "how many groups the pairs are of"]
+
+
+def group_robust_po(beta: float = 0.1, smoothing: float = 0.0, eta: Eta = 0.05, groups: Groups = 2) -> Method:
     """min over pi of max over alpha in the simplex of sum_g alpha_g E_g[l], l the loss of DPO with beta and smoothing.
 
     Per batch B, first alpha_g <- alpha_g exp(eta L_g), normalised, L_g = (N / N_g) (1 / |B|) sum over pairs of g of l;
     then the gradient of sum_g alpha_g L_g. groups: how many there are, with ids from 0; the pairs carry id and share
     N_g / N (see `by_group`). eta = 0 is the fixed weighting by 1 / N_g.
     """
-    settings = dict(locals())
-    loss = DPO(beta, smoothing)
+    return _robust(DPO(beta, smoothing), eta, groups, dict(locals()))
+
+
+def group_robust_ipo(beta: float = 0.1, eta: Eta = 0.001, groups: Groups = 2) -> Method:
+    """As `group_robust_po`, with the loss of IPO, (h - 1 / (2 beta))^2; eta suits losses of its size, 25 at 0.1."""
+    return _robust(IPO(beta), eta, groups, dict(locals()))
+
+
+def _robust(loss: Objective, eta: float, groups: int, settings: Mapping[str, Any]) -> Method:
     return Method(
         terms=(Term(Corrected(loss), group_mean, name="preference"),),
         adaptive=WorstGroup(loss, groups, eta),

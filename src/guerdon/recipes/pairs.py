@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from inspect import Parameter
 from pathlib import Path
@@ -18,10 +18,10 @@ from guerdon.methods.group_robust_po import by_group
 from guerdon.methods.vrpo import with_synthetic
 from guerdon.recipes import data
 from guerdon.recipes.compose import compose
-from guerdon.recipes.offline import TASKS, WITHOUT, Rows
+from guerdon.recipes.offline import HELDOUT_FILE, LENGTH, PASSES, TASKS, WITHOUT_STEPS, OnRows
 from guerdon.recipes.parts import task_set
 from guerdon.run import Options, Run
-from guerdon.sources import Dataset, Rollouts
+from guerdon.sources import Rollouts
 from guerdon.tasks.base import Listed, Shuffled
 from guerdon.types import Episode, Group, Task
 
@@ -43,23 +43,20 @@ def grouped(constructor: Callable[..., Method], module: ModuleType) -> Callable[
     """The recipe of a method on pairs that say which group they come from."""
 
     def build(method: Method, options: Options, further: Mapping[str, Any]) -> Run:
-        tasks, rewards, options = _evaluated(options, further)
-        return Run(method, options, tasks, rewards, source=Grouped(further["data"], method.settings["groups"]))
+        return OnRows(with_columns, Grouped(method.settings["groups"]))(method, options, further)
 
-    return compose(constructor, module, build, further=(_file(" and group"), TASKS), without=WITHOUT)
+    further = (_file(" and group"), TASKS, HELDOUT_FILE, *PASSES, *LENGTH)
+    return compose(constructor, module, build, further, without=WITHOUT_STEPS)
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """Makes the source: every pair marked with its group and with that group's share of the file."""
+    """Marks every pair with its group and with that group's share of what is learned."""
 
-    file: str
     groups: int
 
-    def __call__(self, parts: Parts) -> Dataset:
-        options = parts.run.options
-        pairs = by_group(data.groups(self.file, with_columns, parts.chat), self.groups)
-        return Dataset(pairs, options.prompts_per_step, options.seed)
+    def __call__(self, rows: Sequence[Group], seed: int) -> list[Group]:
+        return by_group(rows, self.groups)
 
 
 def _with_columns(row: Row, chat: Chat, name: str) -> Group:
@@ -78,11 +75,11 @@ def opinions(constructor: Callable[..., Method], module: ModuleType) -> Callable
     """The recipe of a method on labelled pairs with synthetic ones, both judged by a preference model."""
 
     def build(method: Method, options: Options, further: Mapping[str, Any]) -> Run:
-        tasks, rewards, options = _evaluated(options, further)
         read = data.Read(PREFERENCES, Opinions(judged=not method.settings["refresh"]))
-        return Run(method, options, tasks, rewards, source=Rows(further["data"], read))
+        return OnRows(read)(method, options, further)
 
-    return compose(constructor, module, build, further=(_file(", a_1, a_2, g_obs, g_syn"), TASKS), without=WITHOUT)
+    further = (_file(", a_1, a_2, g_obs, g_syn"), TASKS, HELDOUT_FILE, *PASSES, *LENGTH)
+    return compose(constructor, module, build, further, without=WITHOUT_STEPS)
 
 
 @dataclass(frozen=True)
@@ -152,7 +149,8 @@ def beside_samples(constructor: Callable[..., Method], module: ModuleType) -> Ca
     without one all rests on the reference."""
 
     def build(method: Method, options: Options, further: Mapping[str, Any]) -> Run:
-        tasks, _, options = _evaluated(options, further)
+        options = replace(options, tasks=further["tasks"] or "")
+        tasks = task_set(options)[0] if options.tasks else None
         if options.reward:
             settings = {**method.settings, "prefer": ByReward(_reward(options), further["preference_scale"])}
             method = drpo(**settings)
@@ -208,10 +206,3 @@ def _task(row: Row, name: str) -> Task:
         assert isinstance(rejected, list)
         prompt, chosen, rejected = chosen[:-1], chosen[-1:], rejected[-1:]
     return Task(name, prompt, {**row.data, "chosen": chosen, "rejected": rejected})
-
-
-def _evaluated(options: Options, further: Mapping[str, Any]) -> tuple[Any, tuple[Any, ...], Options]:
-    """Tasks to evaluate on and their rewards, where tasks were named."""
-    options = replace(options, tasks=further["tasks"] or "")
-    tasks, rewards = task_set(options) if options.tasks else (None, ())
-    return tasks, rewards, options
