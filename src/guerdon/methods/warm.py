@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from guerdon.losses.reward_model import BradleyTerry
 from guerdon.method import Card, Heads, Method, Term
-from guerdon.models.soup import State, average
+from guerdon.models.soup import RELATED, State, average
 from guerdon.reduce import group_mean
 
 CARD = Card(
@@ -51,12 +51,17 @@ class Between:
     line: float
 
 
-def connectivity(one: State, other: State, accuracy: Callable[[State], float], points: int = 5) -> list[Between]:
-    """How good the models between two are: linear mode connectivity, at evenly spaced points, both ends included."""
+def connectivity(
+    one: State, other: State, accuracy: Callable[[State], float], points: int = 5, related: float = RELATED
+) -> list[Between]:
+    """How good the models between two are: linear mode connectivity, at evenly spaced points, both ends included.
+
+    related: as in `average`.
+    """
     if points < 2:
         raise ValueError(f"points is {points}; expected at least 2, the two models themselves")
     shares = [i / (points - 1) for i in range(points)]
-    found = [accuracy(average([one, other], [1 - share, share])) for share in shares]
+    found = [accuracy(average([one, other], [1 - share, share], related)) for share in shares]
     return [
         Between(share, value, (1 - share) * found[0] + share * found[-1])
         for share, value in zip(shares, found, strict=True)
