@@ -212,6 +212,95 @@ def data_make(words: Annotated[list[str] | None, typer.Argument(metavar="KIND")]
     return make(words or [])
 
 
+reward_app = typer.Typer(help="Train reward models, score with them, and measure them.", rich_markup_mode=None)
+app.add_typer(reward_app, name="reward")
+
+Rater = Annotated[str, typer.Argument(help="A reward model (run folder, folder, hub name), or a reward: gold:sums.")]
+Head = Annotated[str | None, typer.Option(help="The head of a model that has several (default: its first).")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, ... (default: the GPU where there is one).")]
+
+
+@reward_app.command(
+    "train",
+    context_settings={"ignore_unknown_options": True},
+    add_help_option=False,
+    options_metavar="[--method NAME] [--key value ...]",
+)
+def reward_train(words: Annotated[list[str] | None, typer.Argument(metavar="DATA")] = None) -> Result | None:
+    """Train a reward model on DATA (bradley_terry unless --method names another): `guerdon train` for reward models."""
+    from guerdon.commands.reward import train as run
+
+    return run(words or [])
+
+
+@reward_app.command("score")
+def reward_score(
+    model: Rater,
+    file: Annotated[str, typer.Argument(help="Rows with completions, pairs, or solutions in steps.")],
+    out: Annotated[
+        str | None, typer.Option(help="The .jsonl or .parquet to write (default: FILE.scored.jsonl).")
+    ] = None,
+    name: Annotated[str, typer.Option(help="What the added columns are called, or begin with.")] = "score",
+    head: Head = None,
+    device: Device = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Write the rows of FILE with their scores beside them."""
+    from guerdon.commands.reward import ScoreWish, score
+
+    return score(ScoreWish(model, file, out, name, head, device))
+
+
+@reward_app.command("eval")
+def reward_eval(
+    model: Rater,
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Pairs, or rows of a public benchmark.")],
+    bench: Annotated[
+        str | None,
+        typer.Option(
+            help="rewardbench, rewardbench2, rm-bench, prmbench, processbench, steps, pairs (default: by columns), "
+            "or best-of-n."
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(help="Accuracy by the values of this column, too; repeatable.")
+    ] = None,
+    rewrites: Annotated[bool, typer.Option("--rewrites", help="Accuracy after rewording the pairs, too.")] = False,
+    paraphrases: Annotated[list[str] | None, typer.Option(help="The same pairs in other words; repeatable.")] = None,
+    other: Annotated[list[str] | None, typer.Option(help="A further model: do they choose alike; repeatable.")] = None,
+    gold: Annotated[str | None, typer.Option(help="Of best-of-n: the column, or the reward, that is true.")] = None,
+    threshold: Annotated[str, typer.Option(help="A step is right above it; or the subset it is chosen on.")] = "0.5",
+    head: Head = None,
+    device: Device = None,
+    seed: Annotated[int, typer.Option(help="Seeds rewrites and intervals of best-of-n.")] = 0,
+    page: Annotated[str | None, typer.Option(help="Of best-of-n: an HTML file to write the curve to.")] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Measure a reward model on held-out pairs or a public benchmark."""
+    from guerdon.commands.reward import EvalWish, evaluate
+
+    lists = (by or (), rewrites, paraphrases or (), other or ())
+    return evaluate(EvalWish(model, files, bench, *lists, gold, threshold, head, device, seed, page))
+
+
+@reward_app.command("curve")
+def reward_curve(
+    run: Annotated[str, typer.Argument(help="A run folder whose rewards include one of weight 0.")],
+    proxy: Annotated[str | None, typer.Option(help="The reward it learned from (default: its first).")] = None,
+    gold: Annotated[str | None, typer.Option(help="The reward that is true (default: its first of weight 0).")] = None,
+    out: Annotated[str | None, typer.Option(help="The page to write (default: RUN/over_optimisation.html).")] = None,
+    kl: Annotated[bool, typer.Option(help="Over the divergence from where it began; else over steps.")] = True,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Say where a policy went on to please its reward model while the true reward fell."""
+    from guerdon.commands.reward import CurveWish, curve
+
+    return curve(CurveWish(run, proxy, gold, out, kl))
+
+
 model_app = typer.Typer(help="Look at a model before it is trained.", rich_markup_mode=None)
 app.add_typer(model_app, name="model")
 
