@@ -282,8 +282,13 @@ def test_it_learns_a_toy_task(name):
 
 
 def _likelihood(world: World, groups) -> float:
-    """Mean log-probability of the better path of each group, or by how much it scores higher than the worse one."""
+    """Mean log-probability of the better path of each group; of a reward model, by how much the better of a pair scores
+    higher, or how small the loss is."""
     batch = collate(groups)
+    if world.method.scores is not None and any(len(group) != 2 for group in groups):
+        stats = world.learner.engines["policy"].forward_backward(prepared(world, groups), world.method.terms)
+        gradients(world.learner.engines["policy"])
+        return -sum(value for name, value in values(stats).items() if name.startswith("loss/"))
     if world.method.scores is not None:
         return rank_pairs(groups, by_head(world.learner.engines["policy"], world.method.scores.names[0])).margin.mean
     logp = world.learner.engines["policy"].forward(batch, ("logp",))["logp"]

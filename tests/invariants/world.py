@@ -16,6 +16,8 @@ import torch
 
 import guerdon.methods
 from guerdon.chat import Chat
+from guerdon.data.columns import with_columns
+from guerdon.data.steps import LABEL
 from guerdon.engines.local import LocalEngine, Optim
 from guerdon.learner import Learner
 from guerdon.likelihoods.autoregressive import Autoregressive, Values
@@ -182,7 +184,29 @@ def beside_a_mismatched(number: int, group: Group) -> Group:
     return [own, mark(strip(group[1]), mismatched=1.0)]
 
 
+def scored(number: int, group: Group) -> Group:
+    """One completion with the number that somebody gave it."""
+    return with_columns([strip(group[0])], {"score": float(number % 3)}, ["score"])
+
+
+def labelled_steps(number: int, group: Group) -> Group:
+    """A completion that was found right, or not, at its second token and at its last."""
+    *spans, said = strip(group[0]).spans
+    for place, ids in enumerate((said.tokens[:1], said.tokens[1:])):
+        label = {LABEL: float((number + place) % 2)}
+        spans.append(Span(ids[:-1], parent=len(spans) - 1))
+        spans.append(Span(ids[-1:], np.zeros(len(ids[-1:])), parent=len(spans) - 1, extra=label))
+    return [Episode(group[0].task, spans)]
+
+
+def in_order(number: int, group: Group) -> Group:
+    return [replace(strip(one), scores={"rank": Score(float(-place))}) for place, one in enumerate(group)]
+
+
 SHAPES = {
+    "regression-rm": scored,
+    "process-rm": labelled_steps,
+    "ranked-rm": in_order,
     "kto": beside_a_mismatched,
     "group-robust-po": of_two_groups,
     "vrpo": beside_a_synthetic_pair,
