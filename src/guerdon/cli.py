@@ -301,7 +301,7 @@ def reward_curve(
     return curve(CurveWish(run, proxy, gold, out, kl))
 
 
-model_app = typer.Typer(help="Look at a model before it is trained.", rich_markup_mode=None)
+model_app = typer.Typer(help="Look at a model before it is trained, or make one of several.", rich_markup_mode=None)
 app.add_typer(model_app, name="model")
 
 
@@ -316,6 +316,21 @@ def model_check(
     from guerdon.commands.model import check
 
     return check(model, end_token)
+
+
+@model_app.command("average")
+def model_average(
+    models: Annotated[list[str], typer.Argument(help="Run or model folders, all trained from one start.")],
+    out: Annotated[str, typer.Option(help="The folder to write.")],
+    weights: Annotated[str | None, typer.Option(help="Such as 0.5,0.3,0.2 (default: all equal).")] = None,
+    data: Annotated[str | None, typer.Option(help="Pairs to compare members, their mean and the average on.")] = None,
+    json: Json = False,
+    debug: Debug = False,
+) -> Result:
+    """Average the weights of several models, reward models above all, into one."""
+    from guerdon.commands.average import average
+
+    return average(models, out, weights, data)
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -20,6 +20,7 @@ COMMANDS = {
     "data check": "data check sums.jsonl",
     "data make": "data make sums --out sums.jsonl --rows 5",
     "model check": "model check tiny",
+    "model average": "model average tiny tiny --out merged",
     "report": "report runs/grpo-1",
     "methods": "methods",
     "tasks": "tasks",

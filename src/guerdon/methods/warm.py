@@ -9,7 +9,7 @@ order of the data, the learning rate and the number of steps:
     guerdon train bradley_terry --model FOLDER --data pairs.jsonl --frozen_trunk true --out probe
     guerdon train warm --model probe/model --data pairs.jsonl --seed 1 --lr 1e-5 --out one
     guerdon train warm --model probe/model --data pairs.jsonl --seed 2 --lr 5e-6 --out two
-    guerdon average one two --out merged
+    guerdon model average one two --out merged
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ CARD = Card(
 
 
 def warm(margins: bool = False, centring: float = 0.0, smoothing: float = 0.0, epochs: int = 1) -> Method:
-    """One member; `guerdon average` makes one of them. The equation is at the top of the file."""
+    """One member; `guerdon model average` makes one of them. The equation is at the top of the file."""
     settings = dict(locals())
     loss = BradleyTerry(margins=margins, centring=centring, smoothing=smoothing)
     return Method(

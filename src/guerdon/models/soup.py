@@ -130,9 +130,12 @@ def _mean(name: str, members: Sequence[tuple[float, Tensor]]) -> Tensor:
 def _same_words(first: Policy, other: Policy) -> None:
     if first.tokenizer.get_vocab() != other.tokenizer.get_vocab():
         raise ValueError(f"{other.name} has another vocabulary than {first.name}; expected the same tokenizer")
-    kinds = [(type(module).__name__, module.config.id2label) for module in map(_module, (first, other))]
+    kinds = [type(_module(one)).__name__ for one in (first, other)]
+    heads = [list(_module(one).config.id2label.values()) for one in (first, other)]
     if kinds[0] != kinds[1]:
-        raise ValueError(f"{other.name} is a {kinds[1]}; expected a {kinds[0]} as {first.name} is")
+        raise ValueError(f"{other.name} is a {kinds[1]}; expected a {kinds[0]}, as {first.name} is")
+    if heads[0] != heads[1]:
+        raise ValueError(f"{other.name} has the heads {heads[1]}; expected {heads[0]}, as {first.name} has")
 
 
 def _module(model: Policy) -> Any:
