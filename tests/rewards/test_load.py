@@ -50,13 +50,16 @@ def test_what_cannot_be_loaded_is_said(spec, message):
 NEEDED = {"pattern": "?pattern=a%2Bb", "length": "?per_token=0.01", "overlong": "?max_tokens=16&buffer=4"}
 """Settings that a reward cannot do without."""
 
+ASKED = {"gold:sums": "2+2=", "gold:requests": "What is the capital of Peru?"}
+"""Prompts of the kind that a reward knows the truth about."""
+
 
 @pytest.mark.parametrize("name", CATALOG)
 def test_every_reward_can_be_named_and_tried(name):
     reward = load_reward(name + NEEDED.get(name, ""), weight=0.5)
     assert (reward.weight, reward.name) == (0.5, name)
     data = {"answer": "4", "constraints": [{"kind": "no_comma"}], "tests": [{"stdin": "", "stdout": "4"}]}
-    found = scores(reward, group(["it is 4"], **data))
+    found = scores(reward, group(["it is 4"], prompt=ASKED.get(name, "q"), **data))
     assert found[0].value is not None
 
 

@@ -38,6 +38,8 @@ CATALOG: Mapping[str, str] = {
     "repetition": "guerdon.rewards.shape:Repetition",
     "length": "guerdon.rewards.shape:LengthPenalty",
     "overlong": "guerdon.rewards.shape:Overlong",
+    "gold:requests": "guerdon.rewards.gold:GoldRequests",
+    "gold:sums": "guerdon.rewards.gold:GoldSums",
 }
 """Names and where they live; imported when asked for, since some stand on optional libraries."""
 
