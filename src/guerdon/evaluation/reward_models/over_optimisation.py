@@ -134,14 +134,15 @@ def _mean(groups: Sequence[Group], name: str, file: Path) -> Interval:
 
 
 def from_start(model: str, dtype: str = "float32", device: str = "cpu") -> Divergence:
-    """KL to the policy by this name, estimated as the mean over episodes of log pi(reply) - log pi_start(reply).
+    """KL to the policy by this name, estimated by k3 (`losses.divergence`) at every sampled token: never below 0.
 
-    Both under the temperature and truncation of sampling, as stored with the episodes.
+    Both policies under the temperature and truncation of sampling, as stored with the episodes.
     """
     from guerdon.advantages.segments import paths
     from guerdon.collate import collate
     from guerdon.engines.local import LocalEngine
     from guerdon.likelihoods.autoregressive import Autoregressive
+    from guerdon.losses.divergence import k3
     from guerdon.models.load import load_policy
 
     engine = LocalEngine(load_policy(model, dtype=dtype, device=device).module, Autoregressive(), None)
@@ -150,7 +151,7 @@ def from_start(model: str, dtype: str = "float32", device: str = "cpu") -> Diver
         batch = collate(groups)
         begun = engine.forward(batch, ("logp",))["logp"]
         gap = (batch.behavior - begun).where(batch.mask, begun.new_zeros(()))
-        return float(paths(batch).sequences.sum(gap).mean())
+        return float(paths(batch).sequences.sum(k3(gap)).mean())
 
     return estimate
 
