@@ -19,7 +19,7 @@ from guerdon import methods
 from guerdon.method import Card, Method
 from guerdon.names import nearest
 from guerdon.recipes.offline import demonstrations, labelled, preferences, rewards
-from guerdon.recipes.online import online
+from guerdon.recipes.online import online, unrewarded
 from guerdon.recipes.pairs import beside_samples, grouped, opinions
 from guerdon.run import Run
 from guerdon.userfile import load_function
@@ -55,6 +55,7 @@ _OWN = {
     "drpo": beside_samples,
     "kto": labelled,
     "online-dpo": online,
+    "rlsf": unrewarded,
 }
 """Methods, by slug, that need another experience than their family."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from inspect import Parameter
 from types import ModuleType
 from typing import Annotated, Any
@@ -24,6 +25,17 @@ TIS_CAP = Parameter(
 def online(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
     """The recipe of a method on rollouts. Every one takes `tis_cap`, but the file of that correction itself."""
     return compose(constructor, module, _build, further=() if module is tis else (TIS_CAP,))
+
+
+def unrewarded(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
+    """The recipe of a method whose rollout says what is better: the tasks' reward is watched, and evaluates."""
+
+    def build(method: Method, options: Options, further: Mapping[str, Any]) -> Run:
+        tasks, rewards = task_set(options)
+        watched: tuple[Any, ...] = rewards
+        return Run(method, options, tasks, rewards=tuple(replace(reward, weight=0.0) for reward in watched))
+
+    return compose(constructor, module, build)
 
 
 def _build(method: Method, options: Options, further: Mapping[str, Any]) -> Run:
