@@ -14,7 +14,7 @@ from guerdon.methods import dpo as dpo_file
 from guerdon.methods import grpo as grpo_file
 from guerdon.recipes import constructors, find_recipe, make_run, method_files, recipes
 from guerdon.recipes.compose import compose
-from guerdon.recipes.offline import WITHOUT
+from guerdon.recipes.offline import SPEAKING, WITHOUT
 from guerdon.run import Options, Run
 
 
@@ -31,6 +31,8 @@ def test_every_recipe_takes_the_options_and_makes_a_run(name: str):
     keys = keys_of(recipes()[name])
     offline = "data" in keys
     expected = {f.name for f in fields(Options)} - (set(WITHOUT) - {"tasks"} if offline else set())
+    if "reward" not in keys:  # a reward model says nothing, and is not evaluated on tasks
+        expected -= {*SPEAKING, "tasks"}
     assert expected <= set(keys)
     assert all(key.help for key in keys.values() if key.name in expected)
     run = make_run(name, {"steps": 3, **({"data": "rows.jsonl"} if offline else {})})
