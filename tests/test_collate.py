@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from guerdon.collate import by_role, collate, micro_batches, minibatches, position, shard, unique_tokens
 from guerdon.types import Episode, Pair, Score, Span, Task
+from tests.batches import make_batch
 
 
 def sampled(*tokens: int, parent: int = 0, logp: float = -1.0, **extra) -> Span:
@@ -135,3 +136,12 @@ def test_positions_count_within_a_sequence():
     assert position(batch).tolist() == [0, 1, 2, 3, 4, 0, 1, 2, 3]
     later = batch.select(batch.seq == 1)
     assert position(later).tolist() == [0, 1, 2, 3]
+
+
+def test_short_rows_are_not_padded_to_the_long_ones():
+    """Each row has at least 0.7 of the longest of its micro-batch: at most 0.3 of what goes through is padding."""
+    lengths = [40, 2, 39, 3, 30, 2, 2, 27, 3, 14]
+    batch = make_batch(groups=list(range(10)), masks=[[1] * n for n in lengths])
+    cut = [batch.seq[rows].bincount().tolist() for rows in micro_batches(batch, 10_000)]
+    found = [sorted(n for n in rows if n) for rows in cut]
+    assert found == [[30, 39, 40], [27], [14], [3, 3], [2, 2, 2]]
