@@ -17,7 +17,7 @@ from torch import nn
 from guerdon.chat import Chat
 from guerdon.method import Heads
 from guerdon.models.load import Policy, load_policy, resolve
-from guerdon.models.lora import Lora, is_lora, merged, unwrapped
+from guerdon.models.lora import Lora, apply, is_lora, merged, unwrapped
 
 PAD = "<|pad|>"
 """The padding token of a model that has none of its own."""
@@ -25,7 +25,7 @@ PAD = "<|pad|>"
 
 def with_heads(policy: Policy, heads: Heads, seed: int = 0, lora: Lora | None = None) -> Policy:
     """The policy's trunk under fresh heads, drawn from N(0, 1 / (width + 1)) by the seed; or a reward model that has
-    these heads already, as it is. Adapters, if any, go on the trunk; the heads are always trained."""
+    these heads already, as it is. Adapters, if any, go on the trunk, by the seed too; heads are always trained."""
     module, tokenizer = policy.module, policy.tokenizer
     if not _is_reward_model(module):
         module, tokenizer = _convert(module, tokenizer, heads, seed)
@@ -34,7 +34,7 @@ def with_heads(policy: Policy, heads: Heads, seed: int = 0, lora: Lora | None = 
     if heads.frozen_trunk:
         module.requires_grad_(False)
     elif lora is not None:
-        module = _adapted(module, lora)
+        module = _adapted(module, lora, seed)
     head_of(module).weight.requires_grad_(True)
     return Policy(module, tokenizer, policy.name, policy.source)
 
@@ -196,7 +196,8 @@ def _train_every_row(module: Any) -> Any:
     return module
 
 
-def _adapted(module: Any, lora: Lora) -> Any:
-    from guerdon.models.lora import apply
-
-    return apply(module, lora, task="SEQ_CLS", also=("score",))
+def _adapted(module: Any, lora: Lora, seed: int) -> Any:
+    """Adapters that start from the seed, as the heads do, whatever was drawn before in this process."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return apply(module, lora, task="SEQ_CLS", also=("score",))
