@@ -189,6 +189,8 @@ class Run:
                 "settings": {k: _plain(v) for k, v in self.method.settings.items()},
                 "terms": [_named(term) for term in self.method.terms],
                 "estimator": _named(self.method.estimator),
+                "adaptive": _named(self.method.adaptive),
+                "scores": _named(self.method.scores),
                 "filters": [_named(f) for f in self.method.filters],
                 "roles": {k: _named(v) for k, v in self.method.roles.items()},
                 "epochs": self.method.epochs,

@@ -152,9 +152,9 @@ def test_no_text_is_too_strange(text):
     ],
 )
 def test_no_reply_takes_long(reply):
-    start = time.perf_counter()
+    start = time.process_time()  # of this process alone, whatever else the machine does
     NumericMatch().check(reply, ["1"])
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
 
 
 def test_scores_and_verdicts_come_in_order():
