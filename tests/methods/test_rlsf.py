@@ -15,6 +15,7 @@ from guerdon.method import Term
 from guerdon.methods import rlsf as rlsf_file
 from guerdon.methods.rlsf import Confident, RankedDPO, as_row, pair_mean, preferences, rlsf
 from guerdon.recipes import make_run
+from guerdon.rewards.base import PerEpisode
 from guerdon.rollouts.base import Context
 from guerdon.rollouts.beams import CONFIDENCE, Beams
 from guerdon.samplers.base import Sampling
@@ -165,9 +166,23 @@ def test_a_beam_of_one_token_and_a_role_that_is_not_there():
         grown(role="ref")
 
 
+def test_it_learns_from_its_own_confidence_and_from_no_reward():
+    method = rlsf(frozen=False, tau=-1.0, cue="de")
+    world = build(rlsf_file, method)
+    watched = PerEpisode("right", lambda episode: float("h" in episode.reply), weight=0.0)
+    source = world.source([watched], chat=Chat(Cued(), template=False), n=3)
+    steps = world.train(source, 2)
+    assert all(step["faults"] == 0 for step in steps)
+    assert steps[0]["loss/preference"] == pytest.approx(math.log(2), abs=1e-5)
+    assert steps[1]["loss/preference"] != pytest.approx(math.log(2), abs=1e-5)
+    assert all(1 <= step["preference/pairs"] <= 3 for step in steps)
+    assert {"reward/right", "reward/confidence"} <= set(steps[0])
+
+
 def test_the_recipe_watches_the_tasks_reward_and_learns_from_none():
     run = make_run("rlsf", {})
-    assert [reward.weight for reward in run.rewards] == [0.0]
+    assert [(reward.name, reward.weight) for reward in run.scoring][1:] == [(CONFIDENCE, 1.0)]
+    assert run.scoring[0].weight == 0.0
     assert run.options.samples_per_prompt == 5
     assert run.method.rollout == Beams("ref")
     assert rlsf(frozen=False).rollout == Beams("policy")

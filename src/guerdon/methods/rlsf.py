@@ -25,7 +25,7 @@ from guerdon.losses.policy import on_mask
 from guerdon.losses.preference import dpo, log_ratios
 from guerdon.method import Card, Method, Role, Term
 from guerdon.reduce import group_mean
-from guerdon.rollouts.beams import CONFIDENCE, CUE, Beams
+from guerdon.rollouts.beams import CONFIDENCE, CUE, Beams, Confidence
 from guerdon.types import Batch, Group, Pair
 
 CARD = Card(
@@ -134,6 +134,7 @@ def rlsf(
     return Method(
         terms=(Term(RankedDPO(beta, tau), pair_mean(tau), name="preference"),),
         rollout=Beams("ref" if frozen else "policy", cue, last=last),
+        rewards=(Confidence(),),
         filters=(Confident(tau),),
         roles={"ref": Role()},
         epochs=epochs,

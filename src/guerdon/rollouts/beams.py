@@ -40,6 +40,17 @@ class TopTwo:
 
 
 @dataclass(frozen=True)
+class Confidence:
+    """The score that `Beams` gave, as a reward that counts."""
+
+    name: str = CONFIDENCE
+    weight: float = 1.0
+
+    async def __call__(self, group: Group, context: Context) -> list[Score]:
+        return [episode.scores[CONFIDENCE] for episode in group]
+
+
+@dataclass(frozen=True)
 class Beams:
     """`context.n` beams of a task, each with the score CONFIDENCE, in [-1, 1].
 
