@@ -33,6 +33,11 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
         lines.append(f"without rows of: {', '.join(found['missing'])}")
     if found["unscored"]:
         lines.append(f"without a score, and so lost: {found['unscored']}")
+    if found["bench"] == "steps":
+        one = found["steps"]
+        lines.append(
+            f"single steps told right: {one['accuracy']:.3f} of {one['n']}, PRMScore {_number(one['prmscore'])}"
+        )
     for one in found.get("calibration", ()):
         lines.append(f"calibration error in {one['bins']} bins: {one['error']:.3f}")
     for unit, one in found.get("length", {}).items():

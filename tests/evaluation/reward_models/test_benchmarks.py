@@ -39,6 +39,7 @@ def test_sections_are_weighted_by_published_sizes(tmp_path):
     assert "Safety" not in found.parts
     assert "donotanswer" in found.further["missing"]
     assert found.parts["subset/mt-bench-easy"].mean == 0.5
+    assert (found.parts["all rows"].mean, found.parts["all rows"].n) == (0.6, 5)
     assert found.as_dict()["parts"]["subset/hep-python"]["n"] == 1
 
 

@@ -90,7 +90,7 @@ def evaluate(rows: Sequence[Row], score: ScoreLists) -> Report:
     right = [float(chosen > rejected) for chosen, rejected in scores]
     subsets = by_name([row.subset for row in rows], right)
     strata: list[Stratum] = []
-    parts: dict[str, Interval | float] = {}
+    parts: dict[str, Interval | float] = {"all rows": wilson(sum(right), len(right))}
     for section, weights in _sections().items():
         here = [Stratum(weight, *subsets[name]) for name, weight in weights.items() if name in subsets]
         if here:
