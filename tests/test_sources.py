@@ -541,7 +541,7 @@ def test_a_reward_that_failed_is_no_zero_beside_another():
     seen = []
     form = wrap_reward(lambda completions: [0.2] * len(completions), "form")
     run(source(rewards=[Judge(), form], n=4), 1, after=lambda s, d: seen.append(d))
-    for group in seen[0].groups:
-        assert [sum(score.total() for score in episode.scores.values()) for episode in group] == [1.2] * 3
+    for kept in seen[0].groups:
+        assert [sum(score.total() for score in episode.scores.values()) for episode in kept] == [1.2] * 3
     assert values(seen[0].stats)["unscored"] == 0.25
     assert values(seen[0].stats)["verdict/judge/failed"] == 0.25

@@ -22,7 +22,7 @@ def test_the_answer_and_nothing_are_tried():
 
 
 def test_a_reward_that_fails_on_an_empty_reply_is_found_out_before_it_costs_anything():
-    with pytest.raises(RewardFault, match="reward 'first' on task 'row/0'.*IndexError"):
+    with pytest.raises(RewardFault, match=r"reward 'first' on task 'row/0'.*IndexError"):
         rehearse([PerEpisode("first", lambda episode: float(ord(episode.reply[0])))], task_set("42"))
 
 
@@ -45,5 +45,5 @@ def test_answers_that_no_reply_could_equal_are_counted_and_named():
 
 
 def test_a_set_without_a_gradable_answer_is_refused():
-    with pytest.raises(Ungradable, match="2 of 2 answers.*guerdon data check"):
+    with pytest.raises(Ungradable, match=r"2 of 2 answers.*guerdon data check"):
         rehearse([load_reward("math")], task_set(r"\frac{1}{", ""))

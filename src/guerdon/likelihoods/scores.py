@@ -47,7 +47,8 @@ def overlap(weight: Tensor) -> Tensor:
     (1, 2, 3) and (1, 1, 0): 0.5669; each less its mean: 0.8660.
     """
     unit = weight / weight.norm(dim=1, keepdim=True)
-    return (unit @ unit.T).triu(1).abs().sum()
+    cosines: Tensor = unit @ unit.T
+    return cosines.triu(1).abs().sum()
 
 
 def reply_states(trunk: Any, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
