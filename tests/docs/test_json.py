@@ -21,6 +21,9 @@ COMMANDS = {
     "data make": "data make sums --out sums.jsonl --rows 5",
     "model check": "model check tiny",
     "model average": "model average tiny tiny --out merged",
+    "claim": "claim group-robust-po --quick",
+    "reward score": "reward score numeric sums.jsonl --out scored.jsonl",
+    "reward eval": "reward eval gold:sums pairs.jsonl",
     "report": "report runs/grpo-1",
     "methods": "methods",
     "tasks": "tasks",
@@ -43,6 +46,11 @@ def test_the_keys_are_those_of_the_page(
     monkeypatch.chdir(tmp_path)
     if section == "data check":
         Path("sums.jsonl").write_text('{"prompt": "1+1=", "answer": "2"}\n')
+    if section == "reward score":
+        Path("sums.jsonl").write_text('{"prompt": "1+1=", "completion": "2", "answer": "2"}\n')
+    if section == "reward eval":
+        assert cli.run("data make sums --out pairs.jsonl --rows 20".split()) == 0
+        capsys.readouterr()
     if section == "report":
         assert cli.run(COMMANDS["train"].split()) == 0
     assert cli.run([*COMMANDS[section].split(), "--json"]) == 0
