@@ -13,6 +13,7 @@ from guerdon.display import (
     Progress,
     clock,
     next_steps,
+    of_a_reward_model,
     panel,
     show_progress,
     sparkline,
@@ -173,3 +174,4 @@ def test_the_summary_and_what_next():
     commands = [command for command, _ in next_steps("'a b'", "1+1; rm")]
     assert commands[0] == "guerdon sample 'a b' '1+1; rm'"
     assert len(commands) == 3
+    assert all("runs/x" in command for command, _ in of_a_reward_model("runs/x"))

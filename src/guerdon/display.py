@@ -252,8 +252,10 @@ def _journey(p: Progress) -> str:
     return interval(first) if len(p.accuracy) == 1 else f"{interval(first)}  ->  {interval(last)}"
 
 
-def show_summary(summary: dict[str, Any], difference: dict[str, float] | None, report: Path, prompt: str) -> None:
-    """What came of a run, where it is, and what to do next. prompt: one to try."""
+def show_summary(
+    summary: dict[str, Any], difference: dict[str, float] | None, report: Path, further: Sequence[tuple[str, str]]
+) -> None:
+    """What came of a run, where it is, and what to do next. further: (command, what it does)."""
     from rich.console import Console
 
     console = Console(file=sys.stderr, highlight=False)
@@ -265,7 +267,7 @@ def show_summary(summary: dict[str, Any], difference: dict[str, float] | None, r
     run = shlex.quote(summary["run"])
     console.print(f"The run is in {run}, its report in {shlex.quote(str(report))}.", markup=False, soft_wrap=True)
     console.print("What next:", markup=False)
-    for command, what in next_steps(run, prompt):
+    for command, what in further:
         console.print(f"  {command:<58} {what}", markup=False, soft_wrap=True)
 
 
@@ -273,6 +275,14 @@ NOTHING = (
     "Nothing was trained on: in no group did the rewards differ, so nothing could be told apart. The tasks may be too "
     "easy or too hard for this policy, or the reward may never vary; the report shows samples with their verdicts."
 )
+
+
+def of_a_reward_model(run: str) -> list[tuple[str, str]]:
+    """(command, what it does) to go on from a trained reward model."""
+    return [
+        (f"guerdon reward eval {run} PAIRS.jsonl", "calibration, length, accuracy by column"),
+        (f"guerdon train --reward 'model:{run}'", "train a policy with it"),
+    ]
 
 
 def next_steps(run: str, prompt: str) -> list[tuple[str, str]]:

@@ -184,16 +184,18 @@ def _execute(run: Run, out: Path, resume: bool, quiet: bool) -> dict[str, Any]:
         message = f"interrupted after step {outcome.step} of {run.options.steps}, and saved. Go on with: {go_on}"
         raise Failed(message, "Interrupted", 130, **outcome.summary)
     if not quiet:
-        _say_what_came(out, page, outcome.summary)
+        _say_what_came(run, out, page, outcome.summary)
     return outcome.summary
 
 
-def _say_what_came(out: Path, page: Path, summary: dict[str, Any]) -> None:
-    from guerdon.display import show_summary
+def _say_what_came(run: Run, out: Path, page: Path, summary: dict[str, Any]) -> None:
+    from guerdon.display import next_steps, of_a_reward_model, show_summary
     from guerdon.report import heldout, paired
     from guerdon.run import RunFolder
 
     before, after = heldout(RunFolder(out))
     prompt = before[0][0].task.prompt if before else None
     short = prompt if isinstance(prompt, str) and len(prompt) < 60 and "\n" not in prompt else "Hello"
-    show_summary(summary, paired(before, after), page, short)
+    where = shlex.quote(str(out))
+    further = of_a_reward_model(where) if run.method.scores else next_steps(where, short)
+    show_summary(summary, paired(before, after), page, further)
