@@ -107,7 +107,7 @@ class Cued(Letters):
         return {"input_ids": [ord(letter) - 97 for letter in text]}
 
 
-def grown(n=4, max_tokens=6, **settings):
+def grown(n=4, max_tokens=6, cue="de", **settings):
     world = build(rlsf_file)
     context = Context(
         {"policy": world.sampler},
@@ -116,7 +116,7 @@ def grown(n=4, max_tokens=6, **settings):
         n,
         7,
     )
-    beams = Beams(cue="de", answer_tokens=3, **settings)
+    beams = Beams(cue=cue, answer_tokens=3, **settings)
     return world, asyncio.run(beams(Task("t", [1, 5, 4]), context))
 
 
@@ -157,6 +157,18 @@ def test_confidence_is_of_the_models_own_probabilities_at_the_answer():
         scores.append(float(sure[span].mean()) if span else 0.0)
     assert [one.scores[CONFIDENCE].value for one in group] == pytest.approx(scores, abs=1e-5)
     assert any(scores)
+
+
+def test_without_a_cue_the_whole_reply_is_the_answer():
+    world, group = grown(cue="")
+    for one in group:
+        tokens = one.spans[1].tokens.tolist()
+        chances = probabilities(world, [1, 5, 4, *tokens])[2:-1]
+        sure = chances[range(len(tokens)), tokens] - chances.topk(2, -1).values[:, 1]
+        said = [place for place, token in enumerate(tokens) if token > 2]
+        expected = float(sure[said].mean()) if said else 0.0
+        assert one.scores[CONFIDENCE].value == pytest.approx(expected, abs=1e-5)
+        assert one.scores[CONFIDENCE].parts["answer_tokens"] == len(said)
 
 
 def test_a_beam_of_one_token_and_a_role_that_is_not_there():

@@ -123,7 +123,7 @@ def as_row(pair: Pair) -> dict[str, Any]:
 def rlsf(
     beta: float = 0.2,
     tau: Annotated[float, "least confidence of the better beam of a pair, -1 to 1"] = 0.9,
-    cue: Annotated[str, "what is put after a beam to have its answer"] = CUE,
+    cue: Annotated[str, "what is put after a beam to have its answer; empty: all of it is the answer"] = CUE,
     frozen: Annotated[bool, "the starting policy writes the beams, not the one that learns"] = True,
     last: Annotated[bool, "the last mention of the answer counts, not the first"] = False,
     epochs: int = 1,

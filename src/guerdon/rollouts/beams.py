@@ -41,21 +41,22 @@ class TopTwo:
 
 @dataclass(frozen=True)
 class Confidence:
-    """The score that `Beams` gave, as a reward that counts."""
+    """The score that `Beams` gave, as a reward that counts; it does not apply to what is no beam."""
 
     name: str = CONFIDENCE
     weight: float = 1.0
 
     async def __call__(self, group: Group, context: Context) -> list[Score]:
-        return [episode.scores[CONFIDENCE] for episode in group]
+        return [episode.scores.get(CONFIDENCE, Score()) for episode in group]
 
 
 @dataclass(frozen=True)
 class Beams:
     """`context.n` beams of a task, each with the score CONFIDENCE, in [-1, 1].
 
-    role: whose model writes them. cue, answer_tokens: what asks for the answer, and how long it may be. last: of
-    several mentions of the answer the last counts, not the first. Nothing was drawn: log-probabilities are 0.
+    role: whose model writes them. cue, answer_tokens: what asks for the answer, and how long it may be; without a cue
+    the whole reply is the answer. last: of several mentions of the answer the last counts, not the first. Nothing was
+    drawn: log-probabilities are 0.
     """
 
     role: str = "policy"
@@ -101,15 +102,21 @@ class Beams:
     async def _answer(self, prompt: IntArray, tokens: list[int], context: Context) -> list[int]:
         """Where in the beam its answer stands."""
         how = _plain(context).but(max_tokens=self.answer_tokens, stop_strings=())
+        if not self.cue:
+            return answer_span(tokens, tokens, _silent(tokens, context))
         said = [token for token in tokens if token not in how.stop_tokens]
         asked = np.concatenate([prompt, np.array(said, np.int64), context.chat.encode(self.cue)])
         (sample,) = await self._sampler(context).sample(asked, how, context.seeds(1, "answer"))
         answer = [int(token) for token in sample.spans[-1].tokens]
-        silent = {token for token in {*tokens, *answer} if context.chat.decode([token]).strip() in ("", ".")}
-        return answer_span(tokens, answer, silent, self.last)
+        return answer_span(tokens, answer, _silent([*tokens, *answer], context), self.last)
 
     def _sampler(self, context: Context) -> Sampler:
         return context.samplers[self.role]
+
+
+def _silent(tokens: list[int], context: Context) -> set[int]:
+    """Those that are no part of an answer: special ones, white space and full stops."""
+    return {token for token in set(tokens) if context.chat.decode([token]).strip() in ("", ".")}
 
 
 def _plain(context: Context) -> Sampling:
