@@ -101,7 +101,37 @@ def page(module: ModuleType) -> str:
     lines += ["## How it works", "", markdown(module.__doc__ or ""), ""]
     for constructor in constructors(module):
         lines += options(constructor)
-    return "\n".join(lines)
+    return "\n".join([*lines, *claim(card.slug)])
+
+
+def claim(slug: str) -> list[str]:
+    """A section on the method's claim, from its record; none where there is no record."""
+    from guerdon.claims import record
+
+    found = record.read(slug) if slug.replace("-", "_") in record.claim_names() else None
+    if found is None:
+        return []
+    stale = " The code has changed since; run it again." if found["stale"] else ""
+    lines = ["## Does the claim show here?", "", f"**{found['word']}**, on {len(found['seeds'])} seeds.{stale}", ""]
+    lines += [
+        prose(found["claim"]),
+        "",
+        "| Expected | Difference that way | 95% interval | |",
+        "| --- | --- | --- | --- |",
+    ]
+    for one in found["expectations"]:
+        d = one["difference"]
+        control = " (control)" if one["control"] else ""
+        lines.append(
+            f"| {cell(one['text'])}{control} | {d['mean']:.4g} | {d['low']:.4g} to {d['high']:.4g} | {one['word']} |"
+        )
+    command = found["command"]
+    return [
+        *lines,
+        "",
+        f"`{command}` repeats it; the experiment is in `src/guerdon/claims/{slug.replace('-', '_')}.py`.",
+        "",
+    ]
 
 
 def constructors(module: ModuleType) -> list[Callable[..., Any]]:
@@ -179,7 +209,7 @@ def prose(text: str) -> str:
 
 
 def _escape(text: str) -> str:
-    return text.replace("<", "&lt;").replace("*", r"\*")
+    return text.replace("<", "&lt;").replace("*", r"\*").replace("](", r"]\(")
 
 
 def cell(text: str) -> str:

@@ -49,7 +49,7 @@ def test_the_keys_are_those_of_the_page(
     if section == "reward score":
         Path("sums.jsonl").write_text('{"prompt": "1+1=", "completion": "2", "answer": "2"}\n')
     if section == "reward eval":
-        assert cli.run("data make sums --out pairs.jsonl --rows 20".split()) == 0
+        assert cli.run(["data", "make", "sums", "--out", "pairs.jsonl", "--rows", "20"]) == 0
         capsys.readouterr()
     if section == "report":
         assert cli.run(COMMANDS["train"].split()) == 0

@@ -19,12 +19,21 @@ def methods() -> dict[str, Any]:
             "summary": module.CARD.summary,
             "differs": module.CARD.differs,
             "recipes": [constructor.__name__ for constructor in constructors(module)],
+            "claim": _claim(module.CARD.slug),
         }
         for module in files
     ]
     _print([(", ".join(one["recipes"]), one["family"], one["summary"]) for one in listed])
     print("\nKeys of one: guerdon train NAME --help")
     return {"methods": listed}
+
+
+def _claim(slug: str) -> dict[str, Any] | None:
+    """The word of a method's claim and whether its record is older than the code; None where there is none."""
+    from guerdon.claims import record
+
+    found = record.read(slug) if slug.replace("-", "_") in record.claim_names() else None
+    return None if found is None else {"word": found["word"], "stale": found["stale"]}
 
 
 def tasks() -> dict[str, Any]:
