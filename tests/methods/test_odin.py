@@ -79,7 +79,7 @@ def test_streams_give_the_loss_and_the_gradient_of_the_whole_batch(of_sum):
     expected = torch.autograd.grad(direct, given)
     out = {name: batch.stream(name).clone().requires_grad_() for name in (QUALITY, LENGTH)}
     found = total(Term(LengthCorrelation(), sequence_mean), out, batch)
-    assert float(found) == pytest.approx(float(direct), abs=1e-6)
+    assert found.item() == pytest.approx(direct.item(), abs=1e-6)
     last = torch.tensor(tokens).cumsum(0) - 1
     for name, one in zip(out, torch.autograd.grad(found, list(out.values())), strict=True):
         torch.testing.assert_close(one[last], expected[(QUALITY, LENGTH).index(name)], atol=1e-6, rtol=1e-5)
