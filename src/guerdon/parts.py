@@ -79,7 +79,7 @@ def _reward_parts(run: Run, heads: Heads) -> Parts:
     lora = Lora(rank=o.lora_rank, alpha=2 * o.lora_rank) if o.lora_rank else None
     model = with_heads(base, heads, o.seed, lora)
     if o.gradient_checkpointing:
-        model.module.gradient_checkpointing_enable({"use_reentrant": False})
+        model.module.activation_checkpointing_enable(activation_checkpointing_kwargs={"use_reentrant": False})
         model.module.train()
     engine = LocalEngine(model.module, Scores(heads), optim(run), o.tokens_per_micro_batch)
     chat = Chat(model.tokenizer, template=o.chat_template)
