@@ -22,7 +22,7 @@ import pytest
 from guerdon import cli
 from guerdon.commands.train import CONTROLS, read
 from guerdon.keys import check_complete, keys_of, parse
-from guerdon.recipes import find_recipe
+from guerdon.recipes import find_recipe, method_files
 from tests.docs.pages import PAGES, ROOT, Block, blocks
 
 RUN = [page for page in PAGES if any(block.language in ("bash", "python") for block in blocks(page))]
@@ -183,5 +183,7 @@ def test_every_control_of_the_command_is_in_the_documentation() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_links_lead_to_files(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    made = {"methods/index.md"}  # by docs/gen_methods.py, while the site is built
-    assert [link for link in links if link not in made and not (page.parent / link).exists()] == []
+    slugs = ["index", *(module.CARD.slug for module in method_files())]
+    made = {ROOT / "docs" / "methods" / f"{slug}.md" for slug in slugs}  # by docs/gen_methods.py, with the site
+    there = [(page.parent / link).resolve() for link in links]
+    assert [path for path in there if path not in made and not path.exists()] == []
