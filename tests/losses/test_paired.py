@@ -16,7 +16,7 @@ from tests.batches import make_batch, total
 from tests.losses.test_preference import pairs
 
 
-@pytest.mark.parametrize(("level", "differences"), [(token_sum, (1.5, 1.75)), (token_average, (0.75, 0.75))], ids=str)
+@pytest.mark.parametrize(("level", "differences"), [(token_sum, (1.5, 1.75)), (token_average, (0.75, 0.75))])
 def test_ipo_by_hand(level, differences):
     out, batch = pairs()
     loss = total(Term(IPO(0.5, level), group_mean), out, batch)

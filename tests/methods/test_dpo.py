@@ -38,7 +38,7 @@ def test_the_level_is_a_word_of_the_command_line(name):
     assert parse(keys, ["--level", "mean"], "help") == {"level": "mean"}
 
 
-@pytest.mark.parametrize(("word", "level"), [("sum", token_sum), ("mean", token_average)], ids=str)
+@pytest.mark.parametrize(("word", "level"), [("sum", token_sum), ("mean", token_average)])
 def test_the_word_reaches_the_loss(word, level, file, tmp_path):
     run = made("dpo", file, tmp_path, level=word)
     assert run.method.terms[0].objective.level is level
