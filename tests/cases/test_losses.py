@@ -68,9 +68,10 @@ def numbered(rows):
 # --- C41: token mean across accumulation ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("tokens", "parts"), [(1, 2), (3, 2), (100, 1)])
+@pytest.mark.parametrize("tokens", [1, 3, 100])
 @pytest.mark.parametrize("groups", [[0, 1], [0, 0]], ids=["two groups", "one group"])
-def test_c41_loss_gradient_and_logged_number_of_two_micro_batches_and_of_one(tokens, parts, groups):
+def test_c41_loss_gradient_and_logged_number_of_two_micro_batches_and_of_one(tokens, groups):
+    parts = 1 if groups == [0, 0] and tokens == 100 else 2  # rows of 3 and of 1 token are not padded to each other
     losses = [[1.0, 1.0, 1.0], [5.0]]
     batch = make_batch(advantages=losses, tokens=numbered(losses), groups=groups)
     worker, table = engine(4, tokens)
