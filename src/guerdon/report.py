@@ -90,7 +90,7 @@ def render(record: Mapping[str, Any], events: Sequence[Event], before: Sequence[
         _examples(before, after),
         _settings(record),
     ]
-    return _PAGE.format(title=escape(title), style=_STYLE, body="\n".join(part for part in body if part))
+    return PAGE.format(title=escape(title), style=STYLE, body="\n".join(part for part in body if part))
 
 
 def _state(end: Mapping[str, Any], events: Sequence[Event]) -> str:
@@ -209,7 +209,7 @@ def _plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-_PAGE = """<!doctype html>
+PAGE = """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -224,7 +224,7 @@ _PAGE = """<!doctype html>
 </html>
 """
 
-_STYLE = """
+STYLE = """
 :root { color-scheme: light dark; --ink: #1d2330; --soft: #6a7385; --paper: #fff; --line: #d9dee7; --mark: #1f6feb;
   --good: #1a7f37; --bad: #b3261e; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e4e8ef; --soft: #98a2b3; --paper: #14171d; --line: #313846;

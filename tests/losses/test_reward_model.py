@@ -17,6 +17,7 @@ from guerdon.collate import collate
 from guerdon.data.columns import column, with_columns
 from guerdon.engines.local import weigh
 from guerdon.losses.reward_model import (
+    AllPairs,
     BradleyTerry,
     PlackettLuce,
     SquaredError,
@@ -150,7 +151,7 @@ def test_a_ranking_of_two_is_a_pair():
     assert float(plackett_luce(scores)) == pytest.approx(0.3132617, abs=1e-6)
     two = total(PlackettLuce(), group_mean, [ranked(2)], [2.0, 1.0])
     torch.testing.assert_close(two[1], total(BradleyTerry(), group_mean, [pair()], [2.0, 1.0])[1])
-    assert total(PlackettLuce(pairs=True), group_mean, [ranked(2)], [2.0, 1.0])[0] == pytest.approx(two[0])
+    assert total(AllPairs(), group_mean, [ranked(2)], [2.0, 1.0])[0] == pytest.approx(two[0])
 
 
 def test_probabilities_of_all_rankings_add_up_to_one():
@@ -167,7 +168,7 @@ def test_rankings_through_a_batch_of_groups_of_any_size_and_order():
     assert turned == pytest.approx(alone, abs=1e-6)
     two, _ = total(PlackettLuce(), group_mean, [ranked(3), ranked(2)], [*scores, 2.0, 1.0])
     assert two == pytest.approx((alone + 0.3132617) / 2, abs=1e-6)
-    pairs, _ = total(PlackettLuce(pairs=True), group_mean, [ranked(3)], scores)
+    pairs, _ = total(AllPairs(), group_mean, [ranked(3)], scores)
     by_hand = [-logsigmoid(torch.tensor(scores[i] - scores[j])) for i, j in ((0, 1), (0, 2), (1, 2))]
     assert pairs == pytest.approx(float(sum(by_hand)) / 3, abs=1e-6)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 
+from guerdon.losses.reward_model import AllPairs, PlackettLuce
 from guerdon.methods.bradley_terry import bradley_terry
 from guerdon.methods.process_rm import outcome_rm, process_rm
 from guerdon.methods.ranked_rm import ranked_rm
@@ -144,7 +145,8 @@ def test_they_are_values_with_their_knobs():
     assert bradley_terry(margins=True, centring=0.1).settings["centring"] == 0.1
     assert [term.objective.head for term in regression_rm("a, b").terms] == ["a", "b"]
     assert regression_rm("a, b").scores.names == ("a", "b")
-    assert ranked_rm(pairs=True).terms[0].objective.pairs
+    assert isinstance(ranked_rm(pairs=True).terms[0].objective, AllPairs)
+    assert isinstance(ranked_rm().terms[0].objective, PlackettLuce)
     assert process_rm(frozen_trunk=True).scores.frozen_trunk
     assert outcome_rm(minibatches=2).minibatches == 2
     with pytest.raises(ValueError, match="no name twice"):

@@ -71,7 +71,7 @@ def test_another_reward():
     [
         ("arithmetics", "no task set 'arithmetics'; did you mean 'arithmetic'"),
         ("arithmetic?lvl=2", "no option 'lvl'; did you mean 'level'.*Accepted: level, reward, system, template"),
-        ("arithmetic?level", "found 'level'; expected key=value"),
+        ("arithmetic?level", "found the option 'level' without a value; expected key=value"),
         ("arithmetic?level=1&level=2", "'level' is given twice"),
         ("arithmetic?level=x", "no level x"),
         ("arithmetic?level=[1]", "cannot be made with level="),

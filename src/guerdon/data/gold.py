@@ -8,15 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from guerdon.data.row import Row, plain
-from guerdon.types import Episode, Score, Span
+from guerdon.types import Score, Task
 
 if TYPE_CHECKING:
     from guerdon.rewards.base import Reward
-
-GRADER = "guerdon.rewards.verify.math.grade:self_test"
 
 _MATH = re.compile(r"####|\\boxed|\\d?frac|\\sqrt|\$|\^")
 _NUMBER = re.compile(r"\s*[-+]?[\d.,/]*\d\s*%?\s*")
@@ -41,19 +37,17 @@ def fails_math(rows: Sequence[Row]) -> list[Unfit]:
 
     They are read in the pool's processes, which can be killed; each different answer once.
     """
-    from guerdon.pool.pool import shared
+    from guerdon.rewards.verify.math.match import MathMatch
 
-    known: dict[str, str] = {}
-    found = []
-    for row in rows:
-        for answer in _alternatives(row.answer):
-            if answer not in known:
-                outcome = shared().call(GRADER, answer)
-                known[answer] = str(outcome.value) if outcome.ok else f"the grader: {outcome.status} {outcome.reason}"
-            if known[answer]:
-                found.append(Unfit(row.number, known[answer].strip()))
-                break
-    return found
+    grader = MathMatch()
+    different = list(dict.fromkeys(answer for row in rows for answer in _alternatives(row.answer)))
+
+    async def tried() -> list[str]:
+        return await asyncio.gather(*(grader.fits(Task("row", "", {"answer": answer})) for answer in different))
+
+    why = dict(zip(different, asyncio.run(tried()), strict=True))
+    bad = ((row.number, next((why[a] for a in _alternatives(row.answer) if why[a]), "")) for row in rows)
+    return [Unfit(number, reason.strip()) for number, reason in bad if reason]
 
 
 def fails_reward(rows: Sequence[Row], reward: Reward) -> list[Unfit]:
@@ -72,12 +66,11 @@ async def judged(row: Row, reply: str, reward: Reward) -> bool:
 
 async def _says(row: Row, reply: str, reward: Reward) -> str:
     """'' when the reply gets what a right one gets, else why not."""
+    from guerdon.rewards.rehearsal import made_up
     from guerdon.rewards.scoring import score_group
     from guerdon.tasks.rows import task_of
 
-    said = {"role": "assistant", "content": reply}
-    spans = [Span(np.array([0])), Span(np.array([0]), np.zeros(1, np.float32), parent=0, message=said)]
-    episode = Episode(task_of(row, "row"), spans)
+    episode = made_up(task_of(row, "row"), reply)
     faults = await score_group([episode], [reward], None)  # type: ignore[arg-type]  # there is no policy here
     return faults[0].what if faults else _why(episode.scores[reward.name])
 

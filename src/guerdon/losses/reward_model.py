@@ -105,13 +105,9 @@ class BradleyTerry(PerGroup):
 @dataclass(frozen=True)
 class PlackettLuce(PerGroup):
     """The loss of `plackett_luce` on each token of a group ranked by its returns; with `group_mean` each group counts
-    once. Replies with equal returns are each other's rivals for the same place (Breslow's way with ties).
-
-    pairs: the mean of `bradley_terry` over the group's untied pairs instead (Ouyang et al. 2022, eq. 1).
-    """
+    once. Replies with equal returns are each other's rivals for the same place (Breslow's way with ties)."""
 
     head: str = "score"
-    pairs: bool = False
 
     @property
     def wants(self) -> Sequence[str]:  # type: ignore[override]
@@ -120,17 +116,35 @@ class PlackettLuce(PerGroup):
     def __call__(self, out: Mapping[str, Tensor], batch: Batch) -> Tensor:
         found = paths(batch)
         scores = at_last(found.sequences, out[self.head], batch.mask)  # [S]
-        group, returns = found.groups.index, found.returns
-        together = group[:, None] == group[None, :]  # [S, S]
-        if self.pairs:
-            above = together & (returns[:, None] > returns[None, :])
-            lost = torch.where(above, -logsigmoid(scores[:, None] - scores[None, :]), 0.0)
-            loss = found.groups.sum(lost.sum(1)) / found.groups.sum(above.sum(1)).clamp(min=1)  # [G]
-        else:
-            rivals = together & (returns[None, :] <= returns[:, None])
-            later = torch.where(rivals, scores[None, :], -torch.inf).logsumexp(1)
-            loss = found.groups.sum(later - scores)
+        rivals = _together(found) & (found.returns[None, :] <= found.returns[:, None])
+        later = torch.where(rivals, scores[None, :], -torch.inf).logsumexp(1)
+        return on_mask(found.sequences.spread(found.groups.spread(found.groups.sum(later - scores))), batch)  # [N]
+
+
+@dataclass(frozen=True)
+class AllPairs(PerGroup):
+    """The mean of `bradley_terry` over the untied pairs of a group ranked by its returns (Ouyang et al. 2022, eq. 1),
+    on each token of the group; with `group_mean` each group counts once."""
+
+    head: str = "score"
+
+    @property
+    def wants(self) -> Sequence[str]:  # type: ignore[override]
+        return (self.head,)
+
+    def __call__(self, out: Mapping[str, Tensor], batch: Batch) -> Tensor:
+        found = paths(batch)
+        scores = at_last(found.sequences, out[self.head], batch.mask)  # [S]
+        above = _together(found) & (found.returns[:, None] > found.returns[None, :])
+        lost = torch.where(above, bradley_terry(scores[:, None] - scores[None, :]), 0.0)
+        loss = found.groups.sum(lost.sum(1)) / found.groups.sum(above.sum(1)).clamp(min=1)  # [G]
         return on_mask(found.sequences.spread(found.groups.spread(loss)), batch)  # [N]
+
+
+def _together(found: Paths) -> Tensor:
+    """[S, S] whether two sequences are of one group."""
+    group = found.groups.index
+    return group[:, None] == group[None, :]
 
 
 @dataclass(frozen=True)

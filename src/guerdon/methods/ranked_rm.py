@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from guerdon.losses.reward_model import PlackettLuce
+from guerdon.losses.reward_model import AllPairs, PlackettLuce
 from guerdon.method import Card, Heads, Method, Term
 from guerdon.reduce import group_mean
 
@@ -33,7 +33,7 @@ def ranked_rm(
     """Rows have `prompt` and `ranked`, two or more replies, the best first."""
     settings = dict(locals())
     return Method(
-        terms=(Term(PlackettLuce(pairs=pairs), group_mean, name="reward_model"),),
+        terms=(Term(AllPairs() if pairs else PlackettLuce(), group_mean, name="reward_model"),),
         scores=Heads(frozen_trunk=frozen_trunk),
         epochs=epochs,
         minibatches=minibatches,

@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from guerdon.judges.base import Voice
 from guerdon.judges.cache import Cache
@@ -25,6 +24,7 @@ from guerdon.judges.usage import Limits
 from guerdon.names import nearest
 from guerdon.rewards.base import Reward
 from guerdon.rewards.judged import JUDGED, JudgeCompare, JudgeRubric, JudgeScore
+from guerdon.specs import split_spec
 
 PREFIX = "judge:"
 Options = Mapping[str, Any]
@@ -66,18 +66,10 @@ def list_judge_rewards() -> dict[str, str]:
 
 
 def _parsed(spec: str) -> tuple[str, dict[str, str]]:
-    name, _, query = spec.partition("?")
+    name, texts = split_spec(spec, "reward")
     kind = name.removeprefix(PREFIX)
     if not name.startswith(PREFIX) or kind not in KINDS:
         raise ValueError(f"there is no judge reward {name!r}{nearest(name, [PREFIX + kind for kind in KINDS])}")
-    texts: dict[str, str] = {}
-    for part in filter(None, query.split("&")):
-        key, equals, text = part.partition("=")
-        if not equals or not key:
-            raise ValueError(f"{name}: found the option {key!r} without a value; expected key=value, joined by '&'")
-        if key in texts:
-            raise ValueError(f"{name}: {key!r} is given twice")
-        texts[key] = unquote(text)
     return kind, texts
 
 

@@ -158,7 +158,7 @@ def from_start(model: str, dtype: str = "float32", device: str = "cpu") -> Diver
 
 def page(title: str, rows: Sequence[tuple[float, Interval, Interval]], x: str, words: Sequence[str]) -> str:
     """An HTML page with the curves of proxy and gold, each over x, and their table. rows: (x, proxy, gold)."""
-    from guerdon.report import _PAGE, _STYLE
+    from guerdon.report import PAGE, STYLE
 
     figures = []
     for name, place in (("Proxy", 1), ("Gold", 2)):
@@ -178,4 +178,4 @@ def page(title: str, rows: Sequence[tuple[float, Interval, Interval]], x: str, w
         f'<div class="curves">{"".join(figures)}</div>',
         f"<table><tr><th>{escape(x)}</th><th>proxy</th><th>gold</th></tr>{cells}</table>",
     ]
-    return _PAGE.format(title=escape(title), style=_STYLE, body="\n".join(body))
+    return PAGE.format(title=escape(title), style=STYLE, body="\n".join(body))
