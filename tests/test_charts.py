@@ -31,6 +31,17 @@ def test_the_band_goes_there_and_back():
     assert ys[0] < ys[1] < ys[2] < ys[3]
 
 
+def test_several_curves_share_one_frame():
+    svg = chart(Curve([(1, 0.0), (4, 1.0)], [(1, 0, 0.5), (4, 0.5, 1)]), Curve([]), Curve([(2, 2.0)]), doubling=True)
+    assert points(svg, "curve curve-0") == [(LEFT, HEIGHT - BOTTOM), (WIDTH - RIGHT, (TOP + HEIGHT - BOTTOM) / 2)]
+    assert points(svg, "curve curve-2") == [((LEFT + WIDTH - RIGHT) / 2, TOP)]
+    assert "curve-1" not in svg
+    assert svg.index("band-0") < svg.index("curve-0")
+    assert ">1<" in svg
+    assert ">4<" in svg
+    assert chart(Curve([]), Curve([])) == ""
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(width=32), max_size=40))
 def test_any_numbers_make_a_drawing_inside_its_frame(ys: list[float]):

@@ -23,27 +23,49 @@ class Curve:
     share: bool = False
 
 
-def chart(curve: Curve) -> str:
-    """An SVG of a curve with its axes; '' when it has no finite point."""
-    points = thinned([p for p in curve.points if all(map(math.isfinite, p))])
-    band = [b for b in curve.band if all(map(math.isfinite, b))]
-    if not points:
+def chart(*curves: Curve, doubling: bool = False) -> str:
+    """An SVG of curves in one frame with its axes; '' when none has a finite point.
+
+    Curve number i of several is of class `curve-i`, its band of `band-i`. doubling: x is drawn by its logarithm.
+    """
+    drawn = [_finite(curve, doubling) for curve in curves]
+    if not any(points for points, _ in drawn):
         return ""
-    ys = [y for _, y in points] + [y for _, *bounds in band for y in bounds]
-    x0, x1 = _range([x for x, _ in points])
-    y0, y1 = (0.0, 1.0) if curve.share else _range(ys)
+    xs = [x for points, _ in drawn for x, _ in points]
+    ys = [y for points, band in drawn for y in [*(y for _, y in points), *(y for _, *b in band for y in b)]]
+    x0, x1 = _range(xs)
+    y0, y1 = (0.0, 1.0) if any(curve.share for curve in curves) else _range(ys)
 
     def place(x: float, y: float) -> str:
         across = LEFT + (x - x0) / (x1 - x0) * (WIDTH - LEFT - RIGHT)
         down = HEIGHT - BOTTOM - (y - y0) / (y1 - y0) * (HEIGHT - TOP - BOTTOM)
         return f"{across:.1f},{down:.1f}"
 
-    parts = [_axes(x0, x1, y0, y1)]
-    if band:
-        edge = [place(x, high) for x, _, high in band] + [place(x, low) for x, low, _ in reversed(band)]
-        parts.append(f'<polygon class="band" points="{" ".join(edge)}"/>')
-    parts.append(f'<polyline class="curve" points="{" ".join(place(x, y) for x, y in points)}"/>')
+    parts = [_axes(*((2**x0, 2**x1) if doubling else (x0, x1)), y0, y1)]
+    for number, (_, band) in enumerate(drawn):
+        if band:
+            edge = [place(x, high) for x, _, high in band] + [place(x, low) for x, low, _ in reversed(band)]
+            parts.append(f'<polygon class="{_class("band", number, curves)}" points="{" ".join(edge)}"/>')
+    for number, (points, _) in enumerate(drawn):
+        line = " ".join(place(x, y) for x, y in points)
+        parts += [f'<polyline class="{_class("curve", number, curves)}" points="{line}"/>'] if points else []
     return f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{"".join(parts)}</svg>'
+
+
+Points = list[tuple[float, float]]
+Band = list[tuple[float, float, float]]
+
+
+def _finite(curve: Curve, doubling: bool) -> tuple[Points, Band]:
+    def across(x: float) -> float:
+        return math.log2(x) if doubling else x
+
+    points = thinned([(across(p[0]), p[1]) for p in curve.points if all(map(math.isfinite, p))])
+    return points, [(across(b[0]), b[1], b[2]) for b in curve.band if all(map(math.isfinite, b))]
+
+
+def _class(kind: str, number: int, curves: Sequence[Curve]) -> str:
+    return f"{kind} {kind}-{number}" if len(curves) > 1 else kind
 
 
 def thinned(points: Sequence[tuple[float, float]], most: int = MOST_POINTS) -> list[tuple[float, float]]:
