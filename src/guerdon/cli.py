@@ -1,4 +1,4 @@
-"""The command line: `guerdon train`, `eval`, `sample`, `grade`, `report`, `methods`, `tasks`, `claim`, `doctor`.
+"""The command line: `guerdon train`, `compare`, `eval`, `sample`, `grade`, `report`, `methods`, `tasks`, `claim`, ...
 
 Only what parses words is imported here; each command imports the rest when it runs.
 """
@@ -160,6 +160,18 @@ def claim(
     from guerdon.commands.claim import claim as run
 
     return run(slug, seeds, quick, keep)
+
+
+@app.command(
+    context_settings={"ignore_unknown_options": True},
+    add_help_option=False,
+    options_metavar="--budget TOKENS [--key value ...]",
+)
+def compare(words: Annotated[list[str] | None, typer.Argument(metavar="METHOD...")] = None) -> Result | None:
+    """Compare methods at equal budget of sampled tokens, over seeds. `guerdon compare --help` lists its keys."""
+    from guerdon.commands.compare import compare as run
+
+    return run(words or [])
 
 
 @app.command()
