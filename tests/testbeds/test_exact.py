@@ -10,7 +10,7 @@ import torch
 
 from guerdon.methods.rloo import rloo
 from guerdon.testbeds.arm import Budget, train_arm
-from guerdon.testbeds.exact import Oracle, oracle_of, replies
+from guerdon.testbeds.exact import Oracle, count, oracle_of, replies
 from guerdon.testbeds.figures import exact, max_at_k, sampled
 from guerdon.testbeds.symbols import Symbols
 from guerdon.testbeds.trees import FOUR, strings
@@ -20,7 +20,8 @@ def test_all_replies_are_listed_once():
     ending = replies(Symbols("ab.", end="."), 2)
     assert ending.texts == ("", "a", "b", "aa", "ab", "ba", "bb")
     assert ending.mask.sum(1).tolist() == [1, 2, 2, 2, 2, 2, 2]
-    assert len(replies(Symbols("abc"), 4).texts) == 81
+    assert count(Symbols("ab.", end="."), 2) == 7
+    assert count(Symbols("abc"), 4) == len(replies(Symbols("abc"), 4).texts) == 81
 
 
 def test_chances_add_up_and_a_uniform_policy_has_the_figures_it_must_have():
@@ -79,15 +80,15 @@ def test_kl_of_a_policy_to_itself_is_0_and_to_another_is_not():
 
 def test_an_arm_learns_and_counts_what_it_used():
     testbed = strings(winning=FOUR)
-    budget = Budget(3000, prompts=2, samples=8, points=5)
+    budget = Budget(1500, prompts=2, samples=8, points=5)
     found = train_arm(rloo(), testbed, 0, budget, lr=0.1)
     assert found.figures["truth"] > 0.5
     assert found.curve[0].figures["truth"] == pytest.approx(4 / 64)
     used = found.measured().budget
-    assert 3000 <= used["sampled_tokens"] < 3000 + 48
+    assert 1500 <= used["sampled_tokens"] < 1500 + 48
     assert used["rollouts"] * 3 == used["sampled_tokens"]
-    assert used["gradient_steps"] == len(found.log) == math.ceil(3000 / 48)
+    assert used["gradient_steps"] == len(found.log) == math.ceil(1500 / 48)
     again = train_arm(rloo(), testbed, 0, budget, lr=0.1)
     assert again.figures == found.figures, "equal seeds give equal figures"
     early = train_arm(rloo(), testbed, 0, budget, lr=0.1, until=lambda point: point.figures["truth"] > 0.3)
-    assert early.measured().budget["sampled_tokens"] < 3000
+    assert early.measured().budget["sampled_tokens"] < 1500

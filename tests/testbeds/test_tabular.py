@@ -76,7 +76,7 @@ def test_sampler_and_likelihood_agree(order, how):
     batch = collate(groups)
     out = Autoregressive()(policy, batch, ("logp", "entropy"))
     assert torch.allclose(out["logp"].detach(), batch.behavior, atol=1e-5)
-    assert float(out["entropy"][batch.mask].min()) >= 0
+    assert float(out["entropy"].detach()[batch.mask].min()) >= 0
     assert sampler.sampled_tokens == int(batch.mask.sum())
 
 
@@ -88,12 +88,12 @@ def test_trees_of_spans_are_read_path_by_path():
     append(spans, [Span([1, 3], np.zeros(2))], trunk)
     append(spans, [Span([2], np.zeros(1))], trunk)
     batch = collate([[Episode(Task("t", [4]), spans)]])
-    logp = Autoregressive()(policy, batch, ("logp",))["logp"]
+    logp = Autoregressive()(policy, batch, ("logp",))["logp"].detach()
     table = policy.table.log_softmax(-1)
     after_a = table[policy.trunk.row(0, "a")]
     wanted = [0, table[policy.trunk.row(0), 0], after_a[1], table[policy.trunk.row(0, "ab"), 3]]
     wanted += [0, table[policy.trunk.row(0), 0], after_a[2]]
-    assert logp.tolist() == pytest.approx([float(one) for one in wanted], abs=1e-6)
+    assert logp.tolist() == pytest.approx([float(torch.as_tensor(one).detach()) for one in wanted], abs=1e-6)
 
 
 def test_values_are_a_table_of_their_own():
@@ -104,8 +104,8 @@ def test_values_are_a_table_of_their_own():
     batch = collate(drawn(policy, Sampling(max_tokens=3, stop_tokens=ENDING.stop_tokens), n=4)[0])
     found = Values()(values, batch, ("value",))["value"]
     first = [row for row in range(len(batch)) if batch.mask[row] and not batch.mask[row - 1]]
-    assert {float(found[row]) for row in first} == {0.0, 21.0}
-    assert float(found[~batch.mask].abs().max()) == 0.0
+    assert {float(found[row].detach()) for row in first} == {0.0, 21.0}
+    assert float(found[~batch.mask].detach().abs().max()) == 0.0
 
 
 def test_samples_come_as_often_as_they_are_likely():
@@ -114,7 +114,7 @@ def test_samples_come_as_often_as_they_are_likely():
     listed = replies(ENDING, 3)
     rows = torch.cat([torch.tensor(ENDING.prompt(1)).expand(len(listed.texts), 1), listed.tokens], 1)
     each = policy(rows).logits[:, :-1].log_softmax(-1).gather(2, listed.tokens[..., None])[..., 0]
-    p = torch.where(listed.mask, each, 0.0).sum(1).exp()
+    p = torch.where(listed.mask, each, 0.0).sum(1).exp().detach()
     assert float(p.sum()) == pytest.approx(1.0, abs=1e-5)
     counts: dict[tuple[int, ...], int] = {}
     for episode in groups[0]:

@@ -6,28 +6,26 @@ import asyncio
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
 from guerdon.claims.base import Measured
 from guerdon.engines.local import LocalEngine, Optim
 from guerdon.filters import weigh
 from guerdon.learner import Learner
 from guerdon.likelihoods.autoregressive import Autoregressive, Values
-from guerdon.loop import train
 from guerdon.method import Method
 from guerdon.metrics import Stats, values
-from guerdon.rewards.scoring import Fault
+from guerdon.rewards.base import Reward
+from guerdon.samplers.base import Sampling
 from guerdon.sources import Rollouts, Starved
 from guerdon.tasks.base import Listed, Shuffled
 from guerdon.testbeds.base import Testbed
+from guerdon.testbeds.drive import Drive
 from guerdon.testbeds.exact import oracle_of
 from guerdon.testbeds.figures import KS, exact, sampled
 from guerdon.testbeds.model import Model
 from guerdon.testbeds.sampler import Noise, StepSampler
 from guerdon.types import EMPTY, Group
-
-if TYPE_CHECKING:
-    from guerdon.runner import Runner
 
 
 @dataclass(frozen=True)
@@ -80,9 +78,9 @@ class Trained:
         return Measured(self.figures, self.curve[-1].used)
 
 
-def run_arm(method: Method, testbed: Testbed, seed: int, budget: Budget, **how: Any) -> Measured:
-    """The figures and the budget used of a method that was trained on a testbed; `how` as in `train_arm`."""
-    return train_arm(method, testbed, seed, budget, **how).measured()
+def run_arm(method: Method, testbed: Testbed, seed: int, budget: Budget, **settings: Any) -> Measured:
+    """The figures and the budget used of a method that was trained on a testbed; `settings` as in `train_arm`."""
+    return train_arm(method, testbed, seed, budget, **settings).measured()
 
 
 def train_arm(
@@ -93,6 +91,8 @@ def train_arm(
     *,
     lr: float = 0.05,
     optim: Optim | None = None,
+    rewards: Sequence[Reward] | None = None,
+    how: Sampling | None = None,
     start: Model | None = None,
     roles: Mapping[str, Model] = EMPTY,
     noise: Noise | None = None,
@@ -103,8 +103,10 @@ def train_arm(
     """Train a method from the seed's initial weights on the seed's order of tasks, the same for every method.
 
     lr: of AdamW, for the policy (a value model has `Role.lr`, or the same); optim: all of the optimiser instead.
-    start: other initial weights (not changed). roles: initial weights of roles by name, where they are not the
-    policy's. noise: what is wrong with the sampler. until: ends training at the first point where it is true.
+    rewards, how: what is learned from, and how it is sampled, instead of the testbed's. start: other initial weights
+    (not changed). roles: initial weights of roles by name, where they are not the policy's. noise: what is wrong with
+    the sampler. max_lag: as in `Rollouts`. until: ends training at the first point where it is true. ks: the k of
+    pass@k and of its like.
     """
     begin = testbed.policy(seed) if start is None else start
     model = copy.deepcopy(begin)
@@ -112,14 +114,14 @@ def train_arm(
     policy = LocalEngine(model, Autoregressive(), chosen, TOKENS)
     samplers = {"policy": StepSampler(model, noise)}
     engines = {"policy": policy, **_roles(method, model, chosen, roles, samplers)}
-    rewards = (*testbed.scoring, *method.rewards)
-    weights = {reward.name: reward.weight for reward in rewards}
+    scoring = (*(testbed.scoring if rewards is None else rewards), *method.rewards)
+    weights = {reward.name: reward.weight for reward in scoring}
     source = Rollouts(
         tasks=Shuffled(Listed(testbed.tasks), seed).draw,
         samplers=samplers,
         chat=testbed.chat,
-        how=testbed.how,
-        rewards=rewards,
+        how=how or testbed.how,
+        rewards=scoring,
         batch=budget.prompts,
         n=budget.samples,
         rollout=method.rollout,
@@ -128,14 +130,18 @@ def train_arm(
         max_lag=max_lag,
         seed=seed,
     )
-    keeper = _Keeper(testbed, model, policy, list(samplers.values()), budget, until, ks)
+    speakers = list({id(one): one for one in samplers.values()}.values())
+    keeper = _Keeper(FOREVER, testbed=testbed, engine=policy, samplers=speakers, budget=budget, until=until, ks=ks)
     learner = Learner(method, engines, weights, max_gap=0.0 if noise else MAX_GAP, seed=seed)
-    starved = asyncio.run(keeper.drive(source, learner))
+    starved = asyncio.run(keeper.run(source, learner))
     return Trained(model, begin, tuple(keeper.curve), tuple(keeper.log), starved)
 
 
 TOKENS = 1 << 20
 """Tokens that go through a model at once: all of a batch, since models are small."""
+
+FOREVER = 1 << 40
+"""Updates that no budget allows."""
 
 MAX_GAP = 1e-3
 """Nats by which sampler and engine may differ on average, where nothing is wrong with the sampler on purpose."""
@@ -161,73 +167,58 @@ def _roles(
 
 
 @dataclass
-class _Keeper:
-    """What the loop reports to: counts the budget, measures the policy when due, and says when to stop."""
+class _Keeper(Drive):
+    """Counts what is used, measures the policy when due, and says when to stop."""
 
-    testbed: Testbed
-    model: Model
-    engine: LocalEngine
-    samplers: Sequence[StepSampler]
-    budget: Budget
-    until: Callable[[Point], bool] | None
-    ks: Sequence[int]
-    step: int = 0
-    steps: int = 1 << 40
-    stopping: bool = False
+    testbed: Testbed = field(kw_only=True)
+    engine: LocalEngine = field(kw_only=True)
+    samplers: Sequence[StepSampler] = field(kw_only=True)
+    budget: Budget = field(kw_only=True)
+    until: Callable[[Point], bool] | None = field(kw_only=True)
+    ks: Sequence[int] = field(kw_only=True)
     curve: list[Point] = field(default_factory=list)
     log: list[Mapping[str, float]] = field(default_factory=list)
-    faults: list[Fault] = field(default_factory=list)
-    _rollouts: float = 0.0
+    rollouts: int = 0
 
-    async def drive(self, source: Rollouts, learner: Learner) -> bool:
+    async def run(self, source: Rollouts, learner: Learner) -> bool:
         """Train until the budget is used; whether it ended for want of anything to learn from."""
-        await self._measure(1 / self.budget.points)
+        await self._measure(self.budget.on_the_way)
         try:
-            await train(source, learner, cast("Runner", self))
+            await self.train(source, learner)
         except Starved:
-            await self._measure(1.0)
+            await self._measure(self.budget.final)
             return True
         return False
 
-    def report_faults(self, faults: Sequence[Fault]) -> None:
-        if faults:
-            raise RuntimeError(f"testbed {self.testbed.name}: {faults[0]}")
-
-    def save_evidence(self, groups: list[Group]) -> str:
-        return ""
-
     async def finish_step(self, groups: list[Group], stats: Stats) -> None:
-        self.step += 1
-        numbers = values(stats)
-        self.log.append(numbers)
-        self._rollouts += numbers.get("sampled/rollouts", 0)
+        await super().finish_step(groups, stats)
+        self.log.append(values(stats))
+        self.rollouts += int(self.log[-1].get("sampled/rollouts", 0))
         share = self._sampled / self.budget.sampled_tokens
         if share >= len(self.curve) / self.budget.points:
-            await self._measure(share)
-        if share >= 1 or (self.until is not None and self.until(self.curve[-1])):
-            self.stopping = True
+            point = await self._measure(self.budget.final if share >= 1 else self.budget.on_the_way)
+            self.stopping = share >= 1 or (self.until is not None and self.until(point))
 
-    async def _measure(self, share: float) -> None:
+    async def _measure(self, samples: int) -> Point:
         if self.testbed.enumerable:
-            figures = exact(oracle_of(self.testbed), self.model, self.ks)
+            figures = exact(oracle_of(self.testbed), self.engine.module, self.ks)
         else:
-            last = share >= 1
-            samples = self.budget.final if last else self.budget.on_the_way
-            figures = await sampled(self.testbed, self.model, samples, self.ks, greedy=True)
-        self.curve.append(Point(self._spent(), figures))
-
-    def _spent(self) -> dict[str, float]:
-        return {
-            "sampled_tokens": self._sampled,
-            "rollouts": self._rollouts,
-            "trained_tokens": self.engine.trained_tokens,
-            "gradient_steps": self.engine.steps,
-        }
+            figures = await sampled(self.testbed, self.engine.module, samples, self.ks)
+        self.curve.append(Point(self._used(), figures))
+        return self.curve[-1]
 
     @property
     def _sampled(self) -> int:
         """Symbols that were drawn for learning, those of replies that a filter dropped included."""
         return sum(sampler.sampled_tokens for sampler in self.samplers)
+
+    def _used(self) -> dict[str, float]:
+        return {
+            "sampled_tokens": self._sampled,
+            "rollouts": self.rollouts,
+            "trained_tokens": self.engine.trained_tokens,
+            "gradient_steps": self.engine.steps,
+        }
 
 
 def area(curve: Sequence[Point], metric: str) -> float:

@@ -31,6 +31,13 @@ class Replies:
     texts: tuple[str, ...]
 
 
+def count(symbols: Symbols, length: int) -> int:
+    """How many replies there are."""
+    if not symbols.end:
+        return symbols.size**length
+    return sum((symbols.size - 1) ** n for n in range(length + 1))
+
+
 @lru_cache(maxsize=8)
 def replies(symbols: Symbols, length: int) -> Replies:
     """All sequences of symbols that end with the end or at `length`, in order of length and symbols."""
@@ -59,8 +66,9 @@ class Oracle:
         one = self.testbed
         if not one.enumerable:
             raise ValueError(f"testbed {one.name} is not enumerable")
-        if len(one.measured) * len(self.replies.texts) > MOST:
-            raise ValueError(f"{one.name}: {len(one.measured)} x {len(self.replies.texts)} replies; expected <= {MOST}")
+        each = count(one.symbols, one.length)
+        if len(one.measured) * each > MOST:
+            raise ValueError(f"{one.name}: {len(one.measured)} tasks x {each} replies; expected no more than {MOST}")
 
     @property
     def replies(self) -> Replies:

@@ -3,8 +3,8 @@
 `truth`: mean worth of a reply. `right`: share of right replies. `entropy`: of whole replies, in nats. `length`: in
 symbols, the end included. `pass@k`, `max@k`: chance of a right one among k replies, expected worth of the best of k.
 `distinct@k`: how many different right replies k hold. `modes`: exp of the entropy of right replies among themselves,
-over tasks that have one: 1 for one way, m for m ways equally often, 0 where no task has any. `greedy`: share right at temperature 0. And the
-testbed's traits.
+over tasks that have one: 1 for one way, m for m ways equally often, 0 where no task has any. `greedy`: share right at
+temperature 0. And the testbed's traits.
 """
 
 from __future__ import annotations

@@ -69,6 +69,7 @@ class Symbols:
         return "".join(self.alphabet[i] if i < self.size else f"<{i - self.size}>" for i in shown)
 
     def __call__(self, text: str | Sequence[str], **how: Any) -> dict[str, Any]:
-        """As tokenizers are called."""
-        ids = self.encode(text) if isinstance(text, str) else [self.encode(one) for one in text]
-        return {"input_ids": ids}
+        """As tokenizers are called, which know no errors: what is not in the alphabet is left out."""
+        if not isinstance(text, str):
+            return {"input_ids": [self(one)["input_ids"] for one in text]}
+        return {"input_ids": [self._ids[character] for character in text if character in self._ids]}

@@ -31,7 +31,7 @@ class Prefixes(nn.Module):
             raise ValueError(f"{symbols.prompts} prompts and replies of {length} symbols; expected at least 1 of each")
         self.symbols, self.length = symbols, length
         self.order = min(length - 1, length if order is None else order)
-        counts = [symbols.size ** min(place, self.order) for place in range(length)]
+        counts: list[int] = [symbols.size ** min(place, self.order) for place in range(length)]
         self.rows = sum(counts)
         self.table = nn.Parameter(torch.zeros(symbols.prompts * self.rows, width))
         first = torch.tensor([0, *counts[:-1]]).cumsum(0)  # [length] row of the first prefix of each length
