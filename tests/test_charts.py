@@ -39,6 +39,7 @@ def test_several_curves_share_one_frame():
     assert svg.index("band-0") < svg.index("curve-0")
     assert ">1<" in svg
     assert ">4<" in svg
+    assert ">8,000<" in chart(Curve([(0, 0.0), (8000, 1.0)]))
     assert chart(Curve([]), Curve([])) == ""
 
 

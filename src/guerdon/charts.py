@@ -91,5 +91,10 @@ def _axes(x0: float, x1: float, y0: float, y1: float) -> str:
         (LEFT, HEIGHT - 6, "start", x0),
         (right, HEIGHT - 6, "end", x1),
     ]
-    drawn += [f'<text x="{x}" y="{y}" text-anchor="{anchor}">{value:.3g}</text>' for x, y, anchor, value in texts]
+    drawn += [f'<text x="{x}" y="{y}" text-anchor="{anchor}">{_short(value)}</text>' for x, y, anchor, value in texts]
     return "".join(drawn)
+
+
+def _short(value: float) -> str:
+    """A number at an axis: 0.125, 12, 8,000, 250,000, 1.2e+07."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e7 else f"{value:.3g}"

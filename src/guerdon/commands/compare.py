@@ -198,7 +198,9 @@ class _Shown:
         if word.kind == "failed":
             self.failed.append(f"{word.job}: {word.error}")
             say(f"{word.job} failed: {word.error}", "yellow")
-        elif word.kind == "done" and not self.quiet:
+        elif word.kind == "stopped" and not self.quiet:
+            say(f"{word.job}: stopped, and saved")
+        elif not self.quiet:
             when = f"{self._ended} of {len(self.left)}, {monotonic() - self._began:.0f} s"
             say(f"{word.job}: {self._said(word.job)} ({when})")
 
@@ -238,7 +240,7 @@ def show(found: Found) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from guerdon.compare.page import number, span
+    from guerdon.compare.page import in_words, number, span
 
     console, c = Console(highlight=False), found.comparison
     seeds = f"{len(found.seeds)} seed{'s' * (len(found.seeds) != 1)}"
@@ -246,7 +248,7 @@ def show(found: Found) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("", "arm", "mean", "95% interval", f"less {found.first.spec}", "95% interval"):
         table.add_column(Text(column))
-    for metric in found.metrics:
+    for metric in found.telling:
         start = found.start["evaluation"]["figures"].get(metric)
         table.add_row(metric, "start", "" if start is None else number(start), style="dim")
         for place, arm in enumerate(c.arms):
@@ -254,6 +256,8 @@ def show(found: Found) -> None:
             difference = (number(other.mean, signed=True), span(other)) if place else ("", "")
             table.add_row("", Text(arm.spec), number(mean.mean), span(mean), *difference)
     console.print(table)
+    for line in in_words(found):
+        console.print(line, markup=False)
     used = {arm.spec: found.used(arm) for arm in c.arms}
     names = list(next(iter(used.values())))
     table = Table(box=None, padding=(0, 2, 0, 0))

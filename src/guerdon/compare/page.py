@@ -47,6 +47,7 @@ def render(found: Found, folder: Path, command: str) -> str:
         f"<h1>{escape(title)}</h1>",
         f'<p class="lead">{escape(lead)}</p>',
         _early(found),
+        _words(found),
         _figures(found),
         _used(found),
         _curves(found),
@@ -66,11 +67,35 @@ def _early(found: Found) -> str:
     return f"<h2>Look at this</h2><ul>{''.join(told)}</ul>" if told else ""
 
 
+ENOUGH = 5
+"""Seeds from which on a difference is put in a word, as in claims."""
+
+
+def _words(found: Found) -> str:
+    lines = "".join(f"<li>{escape(line)}</li>" for line in in_words(found))
+    return f"<ul>{lines}</ul>" if lines else ""
+
+
+def in_words(found: Found) -> list[str]:
+    """How each arm differs from the first in accuracy and in pass@m, a sentence each; none for a single seed."""
+    told = []
+    for arm in found.comparison.arms[1:]:
+        for metric in found.metrics[:2]:
+            one = found.difference(arm, metric)
+            if not math.isfinite(one.low):
+                continue
+            much = f"{number(one.mean, signed=True)} ({span(one)})"
+            word = "higher" if one.low > 0 else "lower" if one.high < 0 else "not told apart"
+            word = f"from {one.n} seeds, too few to tell" if one.n < ENOUGH else word
+            told.append(f"{metric} of {arm.spec} less {found.first.spec}: {much}, {word}")
+    return told
+
+
 def _figures(found: Found) -> str:
     first = found.first.spec
     head = ("", "", "start", "mean", "95% interval", f"less {first}", "95% interval")
     rows = []
-    for metric in found.metrics:
+    for metric in found.telling:
         start = found.start["evaluation"]["figures"].get(metric, math.nan)
         for place, arm in enumerate(found.comparison.arms):
             mean = found.mean(arm, metric)
@@ -113,9 +138,8 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], big: int = -1) ->
 
 def _curves(found: Found) -> str:
     legend, arms = _legend(found.comparison.arms), found.comparison.arms
-    drawn = [
-        _figure(name, about(name), [found.curve(arm, name) for arm in arms], _is_share(name)) for name in found.curves
-    ]
+    shown = [name for name in found.curves if name in found.telling or "@" in name]
+    drawn = [_figure(name, about(name), [found.curve(arm, name) for arm in arms], _is_share(name)) for name in shown]
     decodes = f"{found.comparison.on_the_way} decodes of each item at each point"
     words = f"Against sampled tokens. {decodes}; bands are 95% intervals over seeds."
     return f"<h2>Learning</h2>{legend}<p class='note'>{words}</p><div class='curves'>{''.join(drawn)}</div>"
@@ -135,11 +159,15 @@ def _is_share(name: str) -> bool:
 
 
 def _figure(title: str, text: str, curves: Sequence[Points], share: bool, doubling: bool = False) -> str:
-    drawn = chart(
-        *(Curve([(x, y.mean) for x, y in one], [(x, y.low, y.high) for x, y in one], share) for one in curves),
-        doubling=doubling,
-    )
+    drawn = chart(*(_curve(one, share) for one in curves), doubling=doubling)
     return f"<figure><figcaption><b>{escape(title)}</b> {escape(text)}</figcaption>{drawn}</figure>"
+
+
+def _curve(points: Points, share: bool) -> Curve:
+    """With its band; that of a share ends where shares do."""
+    low, high = (0.0, 1.0) if share else (-math.inf, math.inf)
+    band = [(x, max(low, y.low), min(high, y.high)) for x, y in points if math.isfinite(y.low)]
+    return Curve([(x, y.mean) for x, y in points], band, share)
 
 
 def _saturation(found: Found) -> str:

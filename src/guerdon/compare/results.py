@@ -51,6 +51,16 @@ class Found:
         all_of = [one["evaluation"]["figures"] for seeds in self.results.values() for one in seeds.values()]
         return [name for name in all_of[0] if all(name in one for one in all_of)]
 
+    @cached_property
+    def telling(self) -> list[str]:
+        """Those of the figures that are not the same throughout, the start included; accuracy always."""
+        start = self.start["evaluation"]["figures"]
+        seen = {
+            name: {start.get(name)} | {v for arm in self.comparison.arms for (v,) in self._values(arm, name).values()}
+            for name in self.metrics
+        }
+        return [name for name in self.metrics if len(seen[name]) > 1 or name == "accuracy"]
+
     def mean(self, arm: Arm, metric: str) -> Interval:
         return mean_over_tasks(self._values(arm, metric))
 
