@@ -15,6 +15,7 @@ from typing import Annotated, Any
 import typer
 
 import guerdon
+from guerdon import deferred
 from guerdon.commands import output
 from guerdon.keys import UsageError
 
@@ -134,7 +135,7 @@ def methods(json: Json = False, debug: Debug = False) -> Result:
     """List the methods there are, from their cards."""
     from guerdon.commands.listing import methods as run
 
-    return run()
+    return run(claims=json)
 
 
 @app.command()
@@ -349,6 +350,7 @@ def main(words: Sequence[str] | None = None) -> None:
     """The program: run a command, and leave with its exit status."""
     # Threads that spin while they wait make a busy machine thirty times slower; read once, when torch is loaded.
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    deferred.defer("torch")
     # Libraries telling each other what they will rename is nothing that a user could act on.
     warnings.simplefilter("ignore", FutureWarning)
     warnings.showwarning = output.note

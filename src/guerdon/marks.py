@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from guerdon.advantages.segments import Paths
 from guerdon.types import Batch, Episode
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def mark(episode: Episode, **numbers: float) -> Episode:

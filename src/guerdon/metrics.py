@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Event = dict[str, Any]
 Sink = Callable[[Event], None]
@@ -144,7 +146,7 @@ def read_events(path: Path) -> list[Event]:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, Tensor):
+    if isinstance(value, torch.Tensor):
         return value.item() if value.numel() == 1 else value.tolist()
     if isinstance(value, Mapping):
         return dict(value)

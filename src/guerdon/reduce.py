@@ -9,13 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from guerdon.types import Batch
 
-Reduce = Callable[[Batch, Tensor], Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Reduce = Callable[[Batch, "Tensor"], "Tensor"]
 
 
 def token_mean(batch: Batch, mask: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from guerdon.methods.bradley_terry import bradley_terry
 from guerdon.methods.regression_rm import regression_rm
 from guerdon.models.load import load_policy
 from guerdon.recipes import data
-from guerdon.recipes.reward_rows import READINGS, beside
+from guerdon.recipes.reward_rows import READINGS
 from guerdon.tasks.files import BadRow
 
 
@@ -25,7 +25,7 @@ def read(tmp_path, chat, name, *rows, method=None):
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     reading = READINGS[name].read
-    return data.groups(str(path), beside(reading, method) if method else reading, chat)
+    return data.groups(str(path), data.beside(reading, method) if method else reading, chat)
 
 
 def test_a_ranking_is_a_group_whose_returns_fall(tmp_path, chat):
@@ -51,5 +51,5 @@ def test_scores_come_from_the_columns_that_the_method_names(tmp_path, chat):
 
 
 def test_a_method_that_needs_no_column_is_read_as_before():
-    assert beside(data.preference, bradley_terry()) is data.preference
-    assert beside(data.preference, bradley_terry(soft="p")) is not data.preference
+    assert data.beside(data.preference, bradley_terry()) is data.preference
+    assert data.beside(data.preference, bradley_terry(soft="p")) is not data.preference

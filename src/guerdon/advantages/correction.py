@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from guerdon.advantages.base import Reads
 from guerdon.advantages.segments import segments
 from guerdon.losses.base import reads
 from guerdon.types import Batch
 
-Level = Callable[[Batch, Tensor], Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Level = Callable[[Batch, "Tensor"], "Tensor"]
 """(batch, log-ratios [N], 0 off the mask) -> log-weights [N]."""
 
 LIMIT = 20.0

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from guerdon.advantages.base import Reads
 from guerdon.advantages.segments import actions
 from guerdon.losses.base import reads
 from guerdon.types import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def discounted(rewards: Tensor, discount: float) -> Tensor:

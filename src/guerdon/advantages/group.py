@@ -8,13 +8,16 @@ of the loss, such as a KL term, still train on it.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from guerdon.advantages.base import Reads
 from guerdon.advantages.segments import Paths, paths
 from guerdon.types import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 TOLERANCE = 1e-6
 """A group has no signal if the (population) deviation of its returns is at most TOLERANCE * max(1, max |R|)."""

@@ -6,11 +6,14 @@ Statistics are taken in float64, so that equal rewards have exactly equal return
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from guerdon.types import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ def claim(slug: str, seeds: int | None, quick: bool, keep: bool) -> dict[str, An
     from guerdon.claims.run import run_claim
     from guerdon.commands.output import say
 
+    _check_claimed(slug)
     found = find_claim(slug)
     count = seeds or (2 if quick else found.seeds)
     words = f"guerdon claim {slug}" + (f" --seeds {seeds}" if seeds else "") + (" --quick" if quick else "")
@@ -27,6 +28,16 @@ def claim(slug: str, seeds: int | None, quick: bool, keep: bool) -> dict[str, An
     if keep and not quick:
         say(f"written to {write(told)}")
     return told
+
+
+def _check_claimed(slug: str) -> None:
+    """ValueError for a method that is there but has no claim: its name is right, so that no other one is meant."""
+    from guerdon.claims.record import claim_names
+    from guerdon.recipes.catalog import catalog
+
+    claimed = [entry.card.slug for entry in catalog() if entry.card.slug.replace("-", "_") in claim_names()]
+    if slug not in claimed and slug in (entry.card.slug for entry in catalog()):
+        raise ValueError(f"there is no claim of {slug}; there are claims of {', '.join(claimed)}")
 
 
 def show(told: dict[str, Any]) -> None:

@@ -14,13 +14,15 @@ def show_recipe(name: str | None) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from guerdon.recipes import find_recipe, recipes
+    from guerdon.recipes import find_recipe, recipe_names
 
     recipe = find_recipe(name or "grpo")
     console = Console(highlight=False)
     console.print(Text(f"Usage: guerdon train {name or '[NAME]'} [--key value ...]\n", style="bold"))
     if name is None:
-        console.print(Text(f"NAME is one of {', '.join(recipes())}, or path/to/file.py:function. Default: grpo.\n"))
+        console.print(
+            Text(f"NAME is one of {', '.join(recipe_names())}, or path/to/file.py:function. Default: grpo.\n")
+        )
     console.print(Text(inspect.getdoc(recipe) or f"The recipe {name}."), end="\n\n")
     own, shared = _parted(keys_of(recipe))
     for title, keys in ((f"Keys of {name or 'grpo'}", own), ("Keys of every run", shared), ("Command", CONTROLS)):

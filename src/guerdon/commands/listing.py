@@ -5,23 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 
-def methods() -> dict[str, Any]:
-    """Print the methods from their cards, and return them."""
-    from guerdon.recipes import constructors, method_files
+def methods(claims: bool = True) -> dict[str, Any]:
+    """Print the methods from their cards, and return them; what became of their claims too, where that is wanted."""
+    from guerdon.recipes.catalog import catalog
 
-    files = method_files()
-    listed = [
+    listed: list[dict[str, Any]] = [
         {
-            "slug": module.CARD.slug,
-            "name": module.CARD.name,
-            "family": module.CARD.family,
-            "paper": module.CARD.paper,
-            "summary": module.CARD.summary,
-            "differs": module.CARD.differs,
-            "recipes": [constructor.__name__ for constructor in constructors(module)],
-            "claim": _claim(module.CARD.slug),
+            "slug": entry.card.slug,
+            "name": entry.card.name,
+            "family": entry.card.family,
+            "paper": entry.card.paper,
+            "summary": entry.card.summary,
+            "differs": entry.card.differs,
+            "recipes": list(entry.constructors),
+            **({"claim": _claim(entry.card.slug)} if claims else {}),
         }
-        for module in files
+        for entry in catalog()
     ]
     _print([(", ".join(one["recipes"]), one["family"], one["summary"]) for one in listed])
     print("\nKeys of one: guerdon train NAME --help")

@@ -34,9 +34,9 @@ def train(words: Sequence[str]) -> dict[str, Any] | None:
 
 
 def _check_method(method: str) -> None:
-    from guerdon.recipes import constructors, method_files
+    from guerdon.recipes.catalog import catalog
 
-    known = [f.__name__ for module in method_files() if module.CARD.family == "reward" for f in constructors(module)]
+    known = [name for entry in catalog() if entry.card.family == "reward" for name in entry.constructors]
     if ":" not in method and method.replace("-", "_") not in known:
         raise UsageError(f"--method is {method!r}; expected a recipe of reward models: {', '.join(known)}")
 

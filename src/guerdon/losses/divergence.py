@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from guerdon.losses.base import PerToken, reads
 from guerdon.losses.policy import LIMIT, on_mask
 from guerdon.types import Batch
 
-Divergence = Callable[[Tensor], Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Divergence = Callable[["Tensor"], "Tensor"]
 """d = log pi - log pi_ref [N] -> estimate [N]."""
 
 

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from guerdon.advantages.segments import segments
 from guerdon.losses.base import PerToken, PolicyLoss
 from guerdon.method import Objective
 from guerdon.types import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 LIMIT = 20.0
 """Log-ratios are held within +-LIMIT, so that their exponentials are finite."""

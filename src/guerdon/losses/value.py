@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
-from torch import Tensor
 
 from guerdon.losses.base import PerToken, reads
 from guerdon.losses.policy import on_mask
 from guerdon.types import Batch
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def squared(value: Tensor, target: Tensor) -> Tensor:

@@ -7,20 +7,14 @@ for methods that roll out tasks, `offline` for those that learn from rows. Disco
 from __future__ import annotations
 
 import importlib
-import importlib.util
-import inspect
-import pkgutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
-from guerdon import methods
 from guerdon.method import Card, Method
 from guerdon.names import nearest
-from guerdon.recipes.offline import demonstrations, labelled, preferences, rewards
-from guerdon.recipes.online import online, unrewarded
-from guerdon.recipes.pairs import beside_samples, grouped, opinions
+from guerdon.recipes.catalog import Entry, catalog
 from guerdon.run import Run
 from guerdon.userfile import load_function
 
@@ -29,59 +23,68 @@ Recipe = Callable[..., Run]
 
 def method_files() -> list[ModuleType]:
     """The modules in `methods/` that hold a method, by name."""
-    names = sorted(module.name for module in pkgutil.iter_modules(methods.__path__))
-    found = [importlib.import_module(f"{methods.__name__}.{name}") for name in names]
-    return [module for module in found if isinstance(getattr(module, "CARD", None), Card)]
+    return [importlib.import_module(entry.module) for entry in catalog()]
 
 
 def constructors(module: ModuleType) -> list[Callable[..., Method]]:
     """Public functions of a method's file that make its `Method` from settings alone, in the order of the file."""
-    found = [f for name, f in vars(module).items() if inspect.isfunction(f) and not name.startswith("_")]
-    return [f for f in found if f.__module__ == module.__name__ and _constructs(f)]
+    return [
+        getattr(module, name) for entry in catalog() if entry.module == module.__name__ for name in entry.constructors
+    ]
 
 
-def _constructs(function: Callable[..., Any]) -> bool:
-    signature = inspect.signature(function, eval_str=True)
-    takes_method = any(parameter.annotation is Method for parameter in signature.parameters.values())
-    return signature.return_annotation is Method and not takes_method
-
-
-_MAKERS = {"policy": online, "supervised": demonstrations, "preference": preferences, "reward": rewards}
-"""How a method's family gets its experience; families without an entry have recipes written by hand."""
+_MAKERS = {
+    "policy": "online:online",
+    "supervised": "offline:demonstrations",
+    "preference": "offline:preferences",
+    "reward": "offline:rewards",
+}
+"""How a method's family gets its experience, by file and function here; families without an entry have none yet."""
 
 _OWN = {
-    "group-robust-po": grouped,
-    "vrpo": opinions,
-    "drpo": beside_samples,
-    "kto": labelled,
-    "online-dpo": online,
-    "rlsf": unrewarded,
+    "group-robust-po": "pairs:grouped",
+    "vrpo": "pairs:opinions",
+    "drpo": "pairs:beside_samples",
+    "kto": "offline:labelled",
+    "online-dpo": "online:online",
+    "rlsf": "online:unrewarded",
 }
 """Methods, by slug, that need another experience than their family."""
 
 
-def _maker(card: Card) -> Callable[[Callable[..., Method], ModuleType], Recipe] | None:
+def _maker(card: Card) -> str | None:
     return _OWN.get(card.slug) or _MAKERS.get(card.family)
+
+
+def recipe_names() -> list[str]:
+    """Names of all recipes, in the order of the files. Imports none of them."""
+    return [name for entry in catalog() if _maker(entry.card) for name in entry.constructors]
 
 
 def recipes() -> dict[str, Recipe]:
     """All recipes by name."""
-    return {
-        constructor.__name__: maker(constructor, module)
-        for module in method_files()
-        if (maker := _maker(module.CARD)) is not None
-        for constructor in constructors(module)
-    }
+    return {name: recipe for entry in catalog() for name, recipe in _made(entry).items()}
+
+
+def _made(entry: Entry) -> dict[str, Recipe]:
+    """The recipes of one method's file, which alone is imported, with what makes recipes of its kind."""
+    place = _maker(entry.card)
+    if place is None:
+        return {}
+    file, _, function = place.partition(":")
+    maker = getattr(importlib.import_module(f"{__name__}.{file}"), function)
+    module = importlib.import_module(entry.module)
+    return {name: maker(getattr(module, name), module) for name in entry.constructors}
 
 
 def find_recipe(name: str) -> Recipe:
     """A recipe by its name ('dr-grpo' and 'dr_grpo' are one), or a user's own as 'path/to/file.py:function'."""
     if ":" in name or name.endswith(".py"):
         return load_function(name)
-    known = recipes()
-    if name.replace("-", "_") not in known:
-        raise ValueError(f"there is no recipe {name!r}{nearest(name.replace('-', '_'), known)}. See: guerdon methods")
-    return known[name.replace("-", "_")]
+    plain = name.replace("-", "_")
+    if plain not in recipe_names():
+        raise ValueError(f"there is no recipe {name!r}{nearest(plain, recipe_names())}. See: guerdon methods")
+    return next(_made(entry)[plain] for entry in catalog() if plain in entry.constructors)
 
 
 def make_run(name: str, arguments: Mapping[str, Any]) -> Run:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from guerdon.data.columns import columns_of, with_columns
 from guerdon.data.episodes import dialogue, from_text, written
 from guerdon.data.layouts import DEMONSTRATIONS, FIELDS, PREFERENCES, UNPAIRED
 from guerdon.data.row import Row
@@ -18,6 +19,7 @@ from guerdon.types import Group, Pair, Score
 
 if TYPE_CHECKING:
     from guerdon.chat import Chat
+    from guerdon.method import Method
 
 OPTIONS = ("on_bad_rows", "rows", "layout")
 """What may stand after a file's name beside the names of columns: `pairs.jsonl?on_bad_rows=skip&rows=:1000`."""
@@ -123,3 +125,16 @@ def _labelled(row: Row, chat: Chat, name: str) -> Group:
 
 labelled = Read(UNPAIRED, _labelled)
 """One completion, whose return is 1 where the label is true and -1 where it is not."""
+
+
+def beside(read: Read, method: Method) -> Read:
+    """A reading that also takes the columns that a method's terms need (`data.columns.column`)."""
+    names = columns_of(need for term in method.terms for need in term.objective.needs)
+    return replace(read, make=_marking(read.make, names)) if names else read
+
+
+def _marking(make: Make, names: list[str]) -> Make:
+    def marking(row: Row, chat: Chat, name: str) -> Group:
+        return with_columns(make(row, chat, name), row.data, names)
+
+    return marking

@@ -11,20 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from guerdon.data.length import OnLong, shortened
 from guerdon.data.row import Row
-from guerdon.evaluation.fit import FitOf
-from guerdon.evaluation.pairs import by_head, by_likelihood, rank_pairs
-from guerdon.losses.preference import token_sum
 from guerdon.method import Method
-from guerdon.methods.kto import with_mismatched
 from guerdon.recipes import data
 from guerdon.recipes.compose import compose
 from guerdon.recipes.parts import task_set
-from guerdon.recipes.reward_rows import READINGS, beside
 from guerdon.rollouts.base import derive
 from guerdon.run import Measure, Options, Run
 from guerdon.sources import Dataset
 
 if TYPE_CHECKING:
+    from guerdon.evaluation.fit import FitOf
     from guerdon.parts import Parts
     from guerdon.types import Group
 
@@ -126,6 +122,9 @@ class Rows:
 
     def ranking(self, parts: Parts) -> Measure | None:
         """How well what is trained ranks the pairs that are held out: as its loss does, by sum or by mean."""
+        from guerdon.evaluation.pairs import by_head, by_likelihood, rank_pairs
+        from guerdon.losses.preference import token_sum
+
         held = self._split(parts)[1]
         if not held:
             return None
@@ -191,12 +190,16 @@ def preferences(constructor: Callable[..., Method], module: ModuleType) -> Calla
 
 def labelled(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
     """The recipe of KTO: rows of prompt, completion and label, each beside a completion of another row."""
+    from guerdon.methods.kto import with_mismatched
+
     further = (_file("rows with prompt, completion and label"), TASKS, HELDOUT_FILE, *PASSES, *LENGTH)
     return compose(constructor, module, OnRows(data.labelled, with_mismatched), further, without=WITHOUT_STEPS)
 
 
 def rewards(constructor: Callable[..., Method], module: ModuleType) -> Callable[..., Run]:
     """The recipe of a reward model: pairs, unless `READINGS` has other rows for it."""
+    from guerdon.recipes.reward_rows import READINGS
+
     reading = READINGS.get(constructor.__name__)
     build = OnRows(reading.read, fit=reading.fit) if reading else OnRows(data.preference)
     further = (_file(f"rows of the layouts {', '.join(build.read.layouts)}"), HELDOUT, *PASSES, *LENGTH)
@@ -229,7 +232,7 @@ class OnRows:
             raise ValueError("tasks and heldout are both given; a run is evaluated on one of them: give one")
         if heldout is None:  # pairs are held out where nothing else is evaluated on
             heldout = "0.1" if self.read is data.preference and not named and "heldout" in further else "0"
-        read, lengths = beside(self.read, method), (further["max_tokens"], further["on_long"])
+        read, lengths = data.beside(self.read, method), (further["max_tokens"], further["on_long"])
         rows = Rows(further["data"], read, heldout, *lengths, self.arrange, self.fit)
         options = replace(options, tasks=named or "", steps=_steps(rows, options, further))
         tasks, rewards = task_set(options) if options.tasks else (None, ())

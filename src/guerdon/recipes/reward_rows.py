@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from guerdon.data.columns import columns_of, with_columns
 from guerdon.data.episodes import dialogue, written
 from guerdon.data.layouts import UNPAIRED
 from guerdon.data.row import Row
 from guerdon.data.steps import in_steps
 from guerdon.evaluation.fit import FitOf, ranking_fit, scores_fit, steps_fit
-from guerdon.method import Method
-from guerdon.recipes.data import Make, Read
+from guerdon.recipes.data import Read
 from guerdon.types import Group, Score
 
 if TYPE_CHECKING:
@@ -60,16 +58,3 @@ READINGS: Mapping[str, Reading] = {
     "ranked_rm": Reading(Read(("prompt-only",), _ranked), ranking_fit),
 }
 """What is read for reward models that learn from something else than pairs, by the name of the recipe."""
-
-
-def beside(read: Read, method: Method) -> Read:
-    """A reading that also takes the columns that a method's terms need (`data.columns.column`)."""
-    names = columns_of(need for term in method.terms for need in term.objective.needs)
-    return replace(read, make=_marking(read.make, names)) if names else read
-
-
-def _marking(make: Make, names: list[str]) -> Make:
-    def marking(row: Row, chat: Chat, name: str) -> Group:
-        return with_columns(make(row, chat, name), row.data, names)
-
-    return marking
