@@ -2,7 +2,7 @@
 
 Each page is run in an empty folder. What a page shows is shortened in one place only, `short`: a line of
 `guerdon train` makes two updates (four when it resumes) of four prompts, evaluates eight tasks, and shows no progress;
-`guerdon eval` takes eight tasks. Of `make` it is checked that the target exists, and `make train` then runs
+`guerdon eval` takes eight tasks, and `guerdon compare` a small budget, in one process. Of `make` it is checked that the target exists, and `make train` then runs
 `guerdon train`. Everything else is run as it is written.
 """
 
@@ -37,6 +37,11 @@ def short(words: Sequence[str]) -> list[str]:
         return [*_without(words, "--limit"), "--limit", "8"]
     if words[:2] == ["reward", "train"]:
         return [*_without(_without(words, "--steps"), "--prompts-per-step"), "--steps", "2", "--prompts-per-step", "4"]
+    if words[0] == "compare":
+        few = {"--budget": "200", "--seeds": "2", "--prompts-per-step": "4", "--items": "4", "--workers": "0"}
+        for key in few:
+            words = _without(words, key)
+        return [*words, *(word for size in few.items() for word in size)]
     if words[0] != "train" or {"--dry-run", "--help"} & set(words):
         return list(words)
     sizes = {"--steps": "4" if "--resume" in words else "2"}
@@ -157,6 +162,9 @@ def test_shortening_replaces_what_the_line_says() -> None:
         "train rloo --lr 1e-3 --steps 2 --prompts-per-step 4 --eval-tasks 8"
     )
     assert short(["train", "--resume", "runs/x", "--steps", "200"]) == ["train", "--resume", "runs/x", "--steps", "4"]
+    assert short(shlex.split("compare grpo rloo --budget 10000 --seeds 5"))[:4] == shlex.split(
+        "compare grpo rloo --budget"
+    )
     assert short(["train", "--dry-run"]) == ["train", "--dry-run"]
     assert short(["eval", "tiny", "--limit", "50"]) == ["eval", "tiny", "--limit", "8"]
 

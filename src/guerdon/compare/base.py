@@ -165,12 +165,16 @@ class Comparison:
         keys = keys_of(find_recipe(arm.recipe))
         wanted = {**self.shared, **self.given}
         lacking = sorted(name for name in self.given if name not in keys)
+        if "data" in keys and lacking:
+            raise UsageError(f"{arm.spec} learns from rows and samples nothing, so a budget of tokens is none for it")
         if lacking:
             raise UsageError(f"{arm.recipe} does not take --{lacking[0].replace('_', '-')}, which all arms are given")
         arguments = {name: value for name, value in {**wanted, "seed": seed}.items() if name in keys}
         run = make_run(arm.recipe, {**arguments, **arm.settings})
         if run.source is not None or run.tasks is None:
-            raise UsageError(f"{arm.spec} learns from rows and samples nothing, so a budget of tokens is none for it")
+            raise UsageError(
+                f"{arm.spec} has a source of its own instead of tasks, so it does not get those of the others"
+            )
         run = replace(run, options=replace(run.options, **self._own(seed)))
         self._check(arm, run)
         return run

@@ -164,8 +164,9 @@ def _figure(title: str, text: str, curves: Sequence[Points], share: bool, doubli
 
 
 def _curve(points: Points, share: bool) -> Curve:
-    """With its band; that of a share ends where shares do."""
-    low, high = (0.0, 1.0) if share else (-math.inf, math.inf)
+    """With its band, which goes no further than its figure can: 0 to 1 for a share, above 0 for a count."""
+    low = 0.0 if all(y.mean >= 0 for _, y in points) else -math.inf
+    high = 1.0 if share else math.inf
     band = [(x, max(low, y.low), min(high, y.high)) for x, y in points if math.isfinite(y.low)]
     return Curve([(x, y.mean) for x, y in points], band, share)
 

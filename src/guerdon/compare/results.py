@@ -6,9 +6,8 @@ The unit is the seed: an interval says how much another seed of training would d
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -126,17 +125,24 @@ def _at(looks: Sequence[Mapping[str, Any]], mark: float) -> Mapping[str, float]:
 
 
 def read(folder: Path, comparison: Comparison) -> Found | None:
-    """What is there of a comparison; None before every arm has done a seed."""
+    """What is there of a comparison: the seeds that all arms have done. An arm that has done none is left out.
+
+    None before any arm has done a seed.
+    """
     start = result_of(folder, comparison, Job(""))
-    results: dict[str, dict[int, Result]] = {arm.spec: {} for arm in comparison.arms}
-    for seed in count():
-        found = [result_of(folder, comparison, Job(arm.spec, seed)) for arm in comparison.arms]
-        if not any(place_of(folder, arm, seed).exists() for arm in comparison.arms):
-            break
-        for arm, one in zip(comparison.arms, found, strict=True):
-            if one is not None and None not in found:
-                results[arm.spec][seed] = one
-    return Found(comparison, start, results) if start and results[comparison.arms[0].spec] else None
+    done = {arm.spec: _done(folder, comparison, arm) for arm in comparison.arms}
+    arms = tuple(arm for arm in comparison.arms if done[arm.spec])
+    seeds = sorted(set[int].intersection(*(set(done[arm.spec]) for arm in arms))) if arms else []
+    if start is None or not seeds:
+        return None
+    results = {arm.spec: {seed: done[arm.spec][seed] for seed in seeds} for arm in arms}
+    return Found(replace(comparison, arms=arms), start, results)
+
+
+def _done(folder: Path, comparison: Comparison, arm: Arm) -> dict[int, Result]:
+    seeds = [int(path.name.removeprefix("seed-")) for path in place_of(folder, arm, 0).parent.glob("seed-*")]
+    found = {seed: result_of(folder, comparison, Job(arm.spec, seed)) for seed in seeds}
+    return {seed: one for seed, one in found.items() if one is not None}
 
 
 def as_record(found: Found, folder: Path) -> dict[str, Any]:
