@@ -172,9 +172,7 @@ class Comparison:
         arguments = {name: value for name, value in {**wanted, "seed": seed}.items() if name in keys}
         run = make_run(arm.recipe, {**arguments, **arm.settings})
         if run.source is not None or run.tasks is None:
-            raise UsageError(
-                f"{arm.spec} has a source of its own instead of tasks, so it does not get those of the others"
-            )
+            raise UsageError(f"{arm.spec} has a source of its own, so it does not get the tasks of the others")
         run = replace(run, options=replace(run.options, **self._own(seed)))
         self._check(arm, run)
         return run
