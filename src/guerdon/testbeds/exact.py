@@ -33,9 +33,10 @@ class Replies:
 
 def count(symbols: Symbols, length: int) -> int:
     """How many replies there are."""
-    if not symbols.end:
-        return symbols.size**length
-    return sum((symbols.size - 1) ** n for n in range(length + 1))
+    going, counted = symbols.size - len(symbols.end), 1
+    for _ in range(length):
+        counted = counted * going + len(symbols.end)
+    return counted
 
 
 @lru_cache(maxsize=8)
