@@ -2,8 +2,8 @@
 
 Each page is run in an empty folder. What a page shows is shortened in one place only, `short`: a line of
 `guerdon train` makes two updates (four when it resumes) of four prompts, evaluates eight tasks, and shows no progress;
-`guerdon eval` takes eight tasks, and `guerdon compare` a small budget, in one process. Of `make` it is checked that the target exists, and `make train` then runs
-`guerdon train`. Everything else is run as it is written.
+`guerdon eval` takes eight tasks, and `guerdon compare` a small budget, in one process. Of `make` it is checked that the
+target exists, and `make train` then runs `guerdon train`. Everything else is run as it is written.
 """
 
 from __future__ import annotations
@@ -162,9 +162,7 @@ def test_shortening_replaces_what_the_line_says() -> None:
         "train rloo --lr 1e-3 --steps 2 --prompts-per-step 4 --eval-tasks 8"
     )
     assert short(["train", "--resume", "runs/x", "--steps", "200"]) == ["train", "--resume", "runs/x", "--steps", "4"]
-    assert short(shlex.split("compare grpo rloo --budget 10000 --seeds 5"))[:4] == shlex.split(
-        "compare grpo rloo --budget"
-    )
+    assert short(shlex.split("compare grpo --budget 10000"))[:4] == ["compare", "grpo", "--budget", "200"]
     assert short(["train", "--dry-run"]) == ["train", "--dry-run"]
     assert short(["eval", "tiny", "--limit", "50"]) == ["eval", "tiny", "--limit", "8"]
 
