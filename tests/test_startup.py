@@ -61,6 +61,7 @@ def test_lists_and_plans_need_no_torch(rows: Path):
         "methods",
         "train --help",
         "train ppo --help",
+        "compare --help",
         "train --dry-run",
         "train ppo --beta 0.1 --reward numeric --tis-cap 2 --dry-run",
         f"train sft --data {rows} --passes 2 --dry-run",

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from guerdon import methods
+from guerdon.keys import keys_of
 from guerdon.method import Card, Method
-from guerdon.recipes import constructors, recipe_names, recipes
+from guerdon.recipes import constructors, recipe_names, recipes, rollout_recipes
 from guerdon.recipes.catalog import catalog
 
 
@@ -50,6 +51,7 @@ def test_constructors_make_a_method_of_settings_alone(entry):
 
 def test_names_are_those_of_the_recipes():
     assert recipe_names() == list(recipes())
+    assert rollout_recipes() == [name for name, recipe in recipes().items() if "data" not in keys_of(recipe)]
 
 
 def test_a_file_is_read_and_not_run(file: Path):

@@ -10,6 +10,7 @@ from statistics import fmean, pstdev
 import numpy as np
 import pytest
 import torch
+import transformers
 
 from guerdon.chat import Chat
 from guerdon.collate import collate
@@ -198,3 +199,19 @@ def test_a_path_without_a_reward_model_is_refused(tmp_path):
         load_reward("model:tiny")
     with pytest.raises(ValueError, match="joined by"):
         load_reward("model:")
+    (tmp_path / "notes.txt").write_text("no model here")
+    with pytest.raises(FileNotFoundError, match=r"no model in .*it holds no config\.json"):
+        load_reward(f"model:{tmp_path}")
+
+
+def test_a_name_that_the_hub_does_not_know_is_said_to_be_missing(monkeypatch):
+    def refuse(name, **_):
+        raise OSError(f"{name} is not a valid model identifier.\nLog in, perhaps.")
+
+    monkeypatch.setattr(transformers.AutoConfig, "from_pretrained", refuse)
+    with pytest.raises(FileNotFoundError) as raised:
+        load_reward("model:nowhere")
+    said = str(raised.value)
+    assert "no reward model 'nowhere': no folder of that name here" in said
+    assert "hub: nowhere is not a valid model identifier. Check the name" in said
+    assert "--model nowhere" not in said

@@ -279,21 +279,18 @@ def show_help() -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from guerdon.commands.help import _table
+    from guerdon.commands.help import key_table
     from guerdon.compare.base import shared_keys
-    from guerdon.keys import keys_of
-    from guerdon.recipes import recipes
+    from guerdon.recipes import rollout_recipes
 
     console = Console(highlight=False)
-    able = [name for name, recipe in recipes().items() if "data" not in keys_of(recipe)]  # that need no rows
     console.print(Text("Usage: guerdon compare METHOD METHOD ... --budget TOKENS [--key value ...]\n", style="bold"))
-    console.print(
-        Text(f"METHOD is one of {', '.join(able)}, or path/to/file.py:function, with settings of its own as in")
-    )
+    able = ", ".join(rollout_recipes())
+    console.print(Text(f"METHOD is one of {able}, or path/to/file.py:function, with settings of its own as in"))
     console.print(
         Text("'grpo?clip_high=0.28&lr=1e-4'. All arms begin with the same weights and get the same tasks in the")
     )
     console.print(Text("same order, the same decoding limits, evaluation and number of sampled tokens.\n"))
     for title, keys in (("Command", CONTROLS), ("Keys for all arms", shared_keys())):
         console.print(Text(title, style="bold"))
-        console.print(_table(dict(keys)))
+        console.print(key_table(dict(keys)))

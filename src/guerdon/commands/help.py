@@ -28,7 +28,7 @@ def show_recipe(name: str | None) -> None:
     for title, keys in ((f"Keys of {name or 'grpo'}", own), ("Keys of every run", shared), ("Command", CONTROLS)):
         if keys:
             console.print(Text(title, style="bold"))
-            console.print(_table(keys))
+            console.print(key_table(keys))
 
 
 def _parted(keys: dict[str, Key]) -> tuple[dict[str, Key], dict[str, Key]]:
@@ -41,7 +41,8 @@ def _parted(keys: dict[str, Key]) -> tuple[dict[str, Key], dict[str, Key]]:
     return own, {name: key for name, key in keys.items() if name in names}
 
 
-def _table(keys: dict[str, Key]) -> Any:
+def key_table(keys: dict[str, Key]) -> Any:
+    """A table of keys for rich: flag, default, and what it means."""
     from rich.table import Table
     from rich.text import Text
 

@@ -61,6 +61,12 @@ def recipe_names() -> list[str]:
     return [name for entry in catalog() if _maker(entry.card) for name in entry.constructors]
 
 
+def rollout_recipes() -> list[str]:
+    """Names of the recipes that learn from rollouts alone, and so need no rows. Imports none of them."""
+    found = [entry for entry in catalog() if (_maker(entry.card) or "").startswith("online:")]
+    return [name for entry in found for name in entry.constructors]
+
+
 def recipes() -> dict[str, Recipe]:
     """All recipes by name."""
     return {name: recipe for entry in catalog() for name, recipe in _made(entry).items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from guerdon.engines.local import LocalEngine
 from guerdon.likelihoods.scores import Scores
 from guerdon.losses.reward_model import at_last
 from guerdon.method import Heads
-from guerdon.models.load import Policy
+from guerdon.models.load import Policy, resolve
 from guerdon.models.reward import load_reward_model, names_of
 from guerdon.names import nearest
 from guerdon.types import Episode, IntArray, Message, Span, Task
@@ -105,9 +106,35 @@ class Scorer:
 
 
 def load_scorer(path: str, device: str | None = None, dtype: str = "float32") -> Scorer:
-    """A reward model by its folder, its run's folder or its hub name; device: None is the GPU where there is one."""
+    """A reward model by its folder, its run's folder or its hub name; device: None is the GPU where there is one.
+
+    FileNotFoundError where there is no model at all, ValueError where there is one of another kind.
+    """
+    _check_found(path)
     where = device or ("cuda" if torch.cuda.is_available() else "cpu")
     return Scorer(load_reward_model(path, dtype=dtype, device=where))
+
+
+TRAIN = "guerdon train bradley_terry --data pairs.jsonl --out runs/judge"
+"""How one comes by a reward model."""
+
+
+def _check_found(path: str) -> None:
+    source = resolve(path)
+    if isinstance(source, Path):
+        if source.is_dir() and not any((source / name).is_file() for name in ("config.json", "run.json")):
+            raise FileNotFoundError(f"there is no model in {path}: it holds no config.json. To train one: {TRAIN}")
+        return
+    from transformers import AutoConfig
+
+    try:
+        AutoConfig.from_pretrained(source)
+    except OSError as error:
+        reason = next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+        raise FileNotFoundError(
+            f"there is no reward model {path!r}: no folder of that name here (looked from {Path.cwd()}), and none that "
+            f"could be read from the hub: {reason.rstrip('.')}. Check the name, or train one: {TRAIN}"
+        ) from error
 
 
 def _episodes(conversations: Sequence[IntArray]) -> list[Episode]:
