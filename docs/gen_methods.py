@@ -107,6 +107,7 @@ def page(module: ModuleType) -> str:
 def claim(slug: str) -> list[str]:
     """A section on the method's claim, from its record; none where there is no record."""
     from guerdon.claims import record
+    from guerdon.claims.picture import picture
 
     found = record.read(slug) if slug.replace("-", "_") in record.claim_names() else None
     if found is None:
@@ -128,6 +129,8 @@ def claim(slug: str) -> list[str]:
     command = found["command"]
     return [
         *lines,
+        "",
+        picture(found),
         "",
         f"`{command}` repeats it; the experiment is in `src/guerdon/claims/{slug.replace('-', '_')}.py`.",
         "",

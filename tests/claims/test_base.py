@@ -4,6 +4,7 @@ import pytest
 
 from guerdon.claims import base, record, run
 from guerdon.claims.base import Claim, Expect, Measured, difference, met, word
+from guerdon.commands.claim import show
 
 HIGHER = Expect("score", "new", "old")
 LOWER = Expect("loss", "new", "old", "lower")
@@ -52,6 +53,31 @@ def test_one_failed_expectation_fails_the_claim_unless_it_is_a_control():
     backwards = Expect("score", "old", "new")
     assert word(found, claim(HIGHER, backwards)) == "does not hold"
     assert word(found, claim(HIGHER, Expect("score", "old", "new", control=True))) == "holds"
+
+
+def test_arms_that_sampled_unlike_numbers_of_tokens_are_named():
+    used = {"new": {"sampled_tokens": 1000.0}, "old": {"sampled_tokens": 1040.0}, "bound": {}, "rows": {"labels": 5.0}}
+    assert base.unequal(used) == ""
+    used["old"] = {"sampled_tokens": 1100.0}
+    assert base.unequal(used) == "budgets differ: new sampled 1,000 tokens per seed and old 1,100"
+    assert base.unequal({"rows": {"labels": 5.0}, "other": {"sampled_tokens": 0.0}}) == ""
+
+
+def test_what_a_claim_prints(capsys):
+    found = results([2, 2.1, 2.2, 2.1, 2], [1, 1.1, 1, 1.2, 1])
+    found["new"] = {
+        seed: Measured(one.figures, {"sampled_tokens": 12000, "rollouts": 7}) for seed, one in found["new"].items()
+    }
+    show(record.record(claim(HIGHER), found, "guerdon claim mine"))
+    said = " ".join(capsys.readouterr().out.split())
+    for part in (
+        "used per seed sampled tokens rollouts labels",
+        "new 12,000 7",
+        "old 10",
+        "score of new is higher",
+    ):
+        assert part in said
+    assert "mine: holds (5 seeds)" in said
 
 
 def test_too_few_seeds_say_nothing():

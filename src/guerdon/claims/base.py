@@ -119,6 +119,19 @@ def word(results: Results, claim: Claim) -> Word:
     return "holds" if all(each == "holds" for each in words) else "undecided"
 
 
+ALIKE = 1.05
+"""How many times as many tokens as another an arm may sample and still count as equal: a step is a portion."""
+
+
+def unequal(used: Mapping[str, Figures]) -> str:
+    """What to say where arms that sample did not sample about as many tokens; '' where they did. used: by arm."""
+    sampled = {arm: one["sampled_tokens"] for arm, one in used.items() if one.get("sampled_tokens")}
+    if not sampled or max(sampled.values()) <= ALIKE * min(sampled.values()):
+        return ""
+    least, most = (pick(sampled, key=lambda arm: sampled[arm]) for pick in (min, max))
+    return f"budgets differ: {least} sampled {sampled[least]:,.0f} tokens per seed and {most} {sampled[most]:,.0f}"
+
+
 def mean(results: Results, arm: str, metric: str) -> Interval:
     """Mean of a metric over the seeds of an arm, with Student's t interval."""
     return mean_over_tasks(_samples(results, arm, metric))

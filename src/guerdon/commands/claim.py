@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from rich.console import Console
 
 
 def claim(slug: str, seeds: int | None, quick: bool, keep: bool) -> dict[str, Any]:
@@ -44,18 +49,19 @@ def show(told: dict[str, Any]) -> None:
     """The table of a record: arms with their metrics and budget, expectations with paired differences, the word."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     console = Console(highlight=False)
     console.print(told["claim"], markup=False)
     arms = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("arm", "metric", "mean", "95% interval", "budget per seed"):
+    for column in ("arm", "metric", "mean", "95% interval"):
         arms.add_column(column)
     for name, arm in told["arms"].items():
-        budget = ", ".join(f"{value:,.0f} {what.replace('_', ' ')}" for what, value in arm["budget_per_seed"].items())
         for place, (metric, one) in enumerate(arm["metrics"].items()):
-            first = (name, budget) if place == 0 else ("", "")
-            arms.add_row(first[0], metric, f"{one['mean']:.4g}", f"{one['low']:.4g} to {one['high']:.4g}", first[1])
+            first = Text(name if place == 0 else "")
+            arms.add_row(first, metric, f"{one['mean']:.4g}", f"{one['low']:.4g} to {one['high']:.4g}")
     console.print(arms)
+    _show_budgets(console, {name: arm["budget_per_seed"] for name, arm in told["arms"].items()})
     expected = Table(box=None, padding=(0, 2, 0, 0))
     for column in ("expected", "difference in that direction", "95% interval", ""):
         expected.add_column(column)
@@ -65,3 +71,23 @@ def show(told: dict[str, Any]) -> None:
         expected.add_row(label, f"{d['mean']:.4g}", f"{d['low']:.4g} to {d['high']:.4g}", one["word"])
     console.print(expected)
     console.print(f"{told['slug']}: {told['word']} ({len(told['seeds'])} seeds)", style="bold", markup=False)
+
+
+def _show_budgets(console: Console, used: Mapping[str, Mapping[str, float]]) -> None:
+    """What each arm used per seed, a column for each thing that any of them counted."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from guerdon.claims.base import BUDGET, unequal
+
+    names = [name for name in BUDGET if any(name in one for one in used.values())]
+    if not names:
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("used per seed", *(name.replace("_", " ") for name in names)):
+        table.add_column(column)
+    for arm, one in used.items():
+        table.add_row(Text(arm), *(f"{one[name]:,.0f}" if name in one else "" for name in names))
+    console.print(table)
+    if told := unequal(used):
+        console.print(told, style="yellow", markup=False)
