@@ -7,6 +7,7 @@ so narrow that the output layer is all there is to it; beside it the same from f
 from __future__ import annotations
 
 import json
+import signal
 import statistics
 import subprocess
 import sys
@@ -41,15 +42,20 @@ def curve(way: str, lengths: tuple[int, ...], vocab: int) -> list[dict[str, Any]
             continue
         point = measure(way, length, vocab)
         points.append(point)
-        tell(f"  {way}, vocabulary {vocab}, {length} tokens: {point['grown_mb']:.0f} MB more, {point['seconds']:.1f} s")
+        told = "does not fit" if point is None else f"{point['grown_mb']:.0f} MB more, {point['seconds']:.1f} s"
+        tell(f"  {way}, vocabulary {vocab}, {length} tokens: {told}")
     return points
 
 
-def measure(way: str, length: int, vocab: int) -> dict[str, Any]:
+def measure(way: str, length: int, vocab: int) -> dict[str, Any] | None:
+    """One point; None where the system killed it for its memory."""
     told = json.dumps({"way": way, "length": length, "vocab": vocab})
     command = [sys.executable, "-m", "speed.alone.memory_point", told]
-    out = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment(ours=True)).stdout
-    point: dict[str, Any] = json.loads(out.splitlines()[-1])
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment(ours=True))
+    if done.returncode == -signal.SIGKILL:
+        return None
+    done.check_returncode()
+    point: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return point
 
 
