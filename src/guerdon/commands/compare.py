@@ -96,8 +96,10 @@ def _with_folder(words: Sequence[str], folder: Path) -> list[str]:
 
 def _carry_out(comparison: Comparison, controls: dict[str, Any], folder: Path, command: str) -> dict[str, Any]:
     from guerdon import lock
+    from guerdon.commands.policy import quieten
     from guerdon.compare import crew, jobs, results
 
+    quieten()
     _settle(folder, comparison)
     with lock.alone(folder):
         all_jobs = list(jobs.jobs_of(comparison, controls["seeds"]))
@@ -237,41 +239,51 @@ def _tell(found: Found, folder: Path, command: str) -> dict[str, Any]:
 def show(found: Found) -> None:
     """The tables of a comparison, on standard output: figures by arm with differences, and what each arm used."""
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
-    from guerdon.compare.page import in_words, number, span
+    from guerdon.compare.page import in_words
 
     console, c = Console(highlight=False), found.comparison
     seeds = f"{len(found.seeds)} seed{'s' * (len(found.seeds) != 1)}"
     console.print(f"{c.options.tasks}, {c.options.model}: {c.budget:,} sampled tokens per arm, {seeds}", markup=False)
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("", "arm", "mean", "95% interval", f"less {found.first.spec}", "95% interval"):
-        table.add_column(Text(column))
-    for metric in found.telling:
-        start = found.start["evaluation"]["figures"].get(metric)
-        table.add_row(metric, "start", "" if start is None else number(start), style="dim")
-        for place, arm in enumerate(c.arms):
-            mean, other = found.mean(arm, metric), found.difference(arm, metric)
-            difference = (number(other.mean, signed=True), span(other)) if place else ("", "")
-            table.add_row("", Text(arm.spec), number(mean.mean), span(mean), *difference)
-    console.print(table)
+    console.print(_figures(found))
     for line in in_words(found):
-        console.print(line, markup=False)
-    used = {arm.spec: found.used(arm) for arm in c.arms}
-    names = list(next(iter(used.values())))
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in (
-        "used per seed",
-        *("over the budget" if name == "excess" else name.replace("_", " ") for name in names),
-    ):
-        table.add_column(Text(column))
-    for spec, one in used.items():
-        table.add_row(Text(spec), *(f"{one[name]:,.0f}" for name in names))
-    console.print(table)
+        console.print(line, markup=False, soft_wrap=True)
+    console.print(_used(found))
     for arm in c.arms:
         for seed, why in found.early(arm).items():
             console.print(f"{arm.spec}, seed {seed}: ended before its budget: {why}", style="yellow", markup=False)
+
+
+def _figures(found: Found) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    from guerdon.compare.page import estimate, number
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("", "arm", "mean (95% interval)", f"less {found.first.spec} (95% interval)"):
+        table.add_column(Text(column), no_wrap=True)
+    for metric in found.telling:
+        start = found.start["evaluation"]["figures"].get(metric)
+        table.add_row(metric, "start", "" if start is None else number(start), style="dim")
+        for place, arm in enumerate(found.comparison.arms):
+            difference = estimate(found.difference(arm, metric), signed=True) if place else ""
+            table.add_row("", Text(arm.spec), estimate(found.mean(arm, metric)), difference)
+    return table
+
+
+def _used(found: Found) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    used = {arm.spec: found.used(arm) for arm in found.comparison.arms}
+    names = list(next(iter(used.values())))
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for name in ("used per seed", *names):
+        table.add_column(Text("over the budget" if name == "excess" else name.replace("_", " ")))
+    for spec, one in used.items():
+        table.add_row(Text(spec), *(f"{one[name]:,.0f}" for name in names))
+    return table
 
 
 def show_help() -> None:

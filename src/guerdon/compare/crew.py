@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from guerdon.commands.policy import quieten
 from guerdon.compare.base import Comparison
 from guerdon.compare.jobs import Job, do
 
@@ -61,7 +60,6 @@ class Crew:
         self._left = deque(jobs)
         with _asked(self._ask):
             if not self.workers:
-                quieten()
                 while self._left and not self.stopping:
                     self._do_here(self._left.popleft())
                 return

@@ -78,17 +78,17 @@ def _words(found: Found) -> str:
 
 def in_words(found: Found) -> list[str]:
     """How each arm differs from the first in accuracy and in pass@m, a sentence each; none for a single seed."""
-    told = []
+    lines = []
     for arm in found.comparison.arms[1:]:
         for metric in found.metrics[:2]:
             one = found.difference(arm, metric)
             if not math.isfinite(one.low):
                 continue
-            much = f"{number(one.mean, signed=True)} ({span(one)})"
+            much = estimate(one, signed=True)
             word = "higher" if one.low > 0 else "lower" if one.high < 0 else "not told apart"
             word = f"from {one.n} seeds, too few to tell" if one.n < ENOUGH else word
-            told.append(f"{metric} of {arm.spec} less {found.first.spec}: {much}, {word}")
-    return told
+            lines.append(f"{metric} of {arm.spec} less {found.first.spec}: {much}, {word}")
+    return lines
 
 
 def _figures(found: Found) -> str:
@@ -112,6 +112,11 @@ def _cells(one: Interval, signed: bool = False) -> list[str]:
 
 def number(value: float, signed: bool = False) -> str:
     return "" if math.isnan(value) else f"{value:{'+' if signed else ''}.3f}"
+
+
+def estimate(one: Interval, signed: bool = False) -> str:
+    """0.409 (0.335 to 0.482), or the mean alone where there is no interval."""
+    return f"{number(one.mean, signed)} ({span(one)})" if span(one) else number(one.mean, signed)
 
 
 def span(one: Interval) -> str:
