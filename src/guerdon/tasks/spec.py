@@ -26,6 +26,7 @@ from guerdon.tasks.base import Tasks, TaskSet
 from guerdon.tasks.builtin import STRINGS, arithmetic, strings
 from guerdon.tasks.files import EXTENSIONS, FOLDER_MARKS
 from guerdon.tasks.gym import gym_tasks
+from guerdon.tasks.near import near
 from guerdon.tasks.rows import file_tasks, hub_tasks
 from guerdon.types import Task
 
@@ -55,7 +56,7 @@ def load_tasks(spec: str, **options: Any) -> TaskSet:
 
 def list_tasks() -> dict[str, str]:
     """Names and patterns of task sets with what they are, for people to read."""
-    listed = {"arithmetic": _first_line(arithmetic)}
+    listed = {"arithmetic": _first_line(arithmetic), "near": _first_line(near)}
     listed |= {name: f"Rework a word, such as '{name} abc=' answered '{STRINGS[name]('abc')}'." for name in STRINGS}
     return listed | {
         "rg:NAME": _first_line(gym_tasks),
@@ -112,13 +113,15 @@ def _load(name: str, options: dict[str, Any]) -> TaskSet:
         return _call(hub_tasks, name, name.removeprefix("hub:"), **options)
     if name == "arithmetic":
         return _call(arithmetic, name, **options)
+    if name == "near":
+        return _call(near, name, **options)
     if name in STRINGS:
         return _call(strings, name, name, **options)
     if any((Path(name) / mark).is_file() for mark in FOLDER_MARKS):
         return _call(hub_tasks, name, name, **options)
     if Path(name).suffix.lower() in EXTENSIONS or Path(name).exists() or "/" in name:
         return _call(file_tasks, name, name, **options)
-    known = ["arithmetic", *STRINGS]
+    known = ["arithmetic", "near", *STRINGS]
     raise ValueError(f"there is no task set {name!r}{nearest(name, known)}, rg:NAME, hub:NAME or a file with rows")
 
 
