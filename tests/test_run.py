@@ -19,7 +19,7 @@ def run(*rewards, method=None, **options):
         ({"weight_decay": -0.1}, "weight_decay is -0.1"),
         ({"warmup": -1}, "warmup is -1"),
         ({"max_new_tokens": 0}, "max_new_tokens is 0; expected at least 1"),
-        ({"tokens_per_micro_batch": 0}, "tokens_per_micro_batch is 0; expected at least 1"),
+        ({"tokens_per_micro_batch": -1}, "tokens_per_micro_batch is -1; expected at least 0"),
     ],
 )
 def test_options_out_of_their_range_are_refused(options, says):

@@ -183,23 +183,26 @@ ALIKE = 0.7
 16384; rows that documents share behind a mask come to no more."""
 
 
-def micro_batches(batch: Batch, tokens: int, unit: Unit = "sequence") -> list[Tensor]:
-    """Rows of each micro-batch: whole groups, longest first, until `tokens` padded distinct tokens are reached.
+def micro_batches(batch: Batch, tokens: int, unit: Unit = "sequence", padded: bool = True) -> list[Tensor]:
+    """Rows of each micro-batch: whole groups, longest first, until `tokens` distinct tokens are reached.
 
-    Groups much shorter than the longest of a micro-batch begin another, since each is padded to the longest. A group
-    larger than the budget is cut between sequences where `unit` allows it; a single unit may exceed it.
+    padded: whether groups are padded to the longest of their micro-batch; padding then counts, and groups much shorter
+    begin another. A group larger than the budget is cut between sequences where `unit` allows it; a single unit may
+    exceed it.
     """
     if unit == "batch":
         return [torch.arange(len(batch))]
     pieces = [piece for rows in _runs(batch.group) for piece in _cut(batch, rows, tokens, unit)]
     sized = sorted(((_distinct(batch, rows), number, rows) for number, rows in enumerate(pieces)), reverse=True)
     filled: list[list[Tensor]] = []
-    longest = 0
+    longest = held = 0
     for size, _, rows in sized:
-        if not filled or longest * (len(filled[-1]) + 1) > tokens or size < ALIKE * longest:
+        full = longest * (len(filled[-1]) + 1) > tokens or size < ALIKE * longest if padded and filled else False
+        if not filled or full or (not padded and held + size > tokens):
             filled.append([])
-            longest = size
+            longest, held = size, 0
         filled[-1].append(rows)
+        held += size
     return [torch.cat(rows).sort().values for rows in filled]
 
 

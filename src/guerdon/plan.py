@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from guerdon.method import Method
-from guerdon.models.size import PROMPT_TOKENS, Size, decoding_slots, size_of
+from guerdon.models.size import (
+    KEPT_WIDTHS,
+    PROMPT_TOKENS,
+    USUAL_TOKENS,
+    Size,
+    decoding_slots,
+    size_of,
+    tokens_at_once,
+)
 from guerdon.run import Options, Run
 
 LOGIT_ROWS = 1024
@@ -87,10 +95,14 @@ def memory_mb(size: Size, o: Options, method: Method) -> dict[str, float]:
     learners = sum(not role.frozen and role.shares is None for role in method.roles.values())
     held = PROMPT_TOKENS + o.max_new_tokens
     rollouts = o.prompts_per_step * o.samples_per_prompt
-    at_once = min(o.tokens_per_micro_batch, o.prompts_per_step * PROMPT_TOKENS + rollouts * o.max_new_tokens)
+    automatic = tokens_at_once(size.layers, size.width, o.gradient_checkpointing)
+    if o.device != "cpu" or o.dtype != "float32":
+        automatic = USUAL_TOKENS
+    whole = o.prompts_per_step * PROMPT_TOKENS + rollouts * o.max_new_tokens
+    at_once = min(o.tokens_per_micro_batch or automatic, whole)
     slots = min(o.slots or decoding_slots(size, o.max_new_tokens, number), rollouts)
-    # A layer keeps about 16 numbers per unit of width for its backward pass; with checkpointing, its input only.
-    kept = size.layers * size.width * (1 if o.gradient_checkpointing else 16) + 16 * size.width
+    # With checkpointing a layer keeps its input only, and one layer at a time all that it needs.
+    kept = size.layers * size.width * (1 if o.gradient_checkpointing else KEPT_WIDTHS) + KEPT_WIDTHS * size.width
     parts = {
         "weights": size.weights * number * (1 + copies),
         "gradients": (size.trained + learners * size.weights) * number,

@@ -73,7 +73,7 @@ class Options:
         None,
         "stop when sampler and trainer differ by more nats on average (default 0.01, 0.1 in half precision; 0: never)",
     )
-    tokens_per_micro_batch: int = option(4096, "padded tokens that go through the model at once in training")
+    tokens_per_micro_batch: int = option(0, "tokens that go through the model at once in training; 0 chooses")
     slots: int = option(0, "completions decoded at once (0: as many as 1 GB of keys and values holds, up to 512)")
     dtype: Literal["float32", "bfloat16", "float16"] = option("float32", "number format of the weights")
     device: str = option("cpu", "cpu, cuda, cuda:1, ...")
@@ -84,7 +84,7 @@ class Options:
 
     def __post_init__(self) -> None:
         least = {"steps": 1, "prompts_per_step": 1, "samples_per_prompt": 1, "keep": 1}
-        least |= {"max_new_tokens": 1, "tokens_per_micro_batch": 1}
+        least |= {"max_new_tokens": 1, "tokens_per_micro_batch": 0}
         least |= dict.fromkeys(("slots", "eval_every", "eval_tasks", "save_every", "max_lag", "lora_rank"), 0)
         least |= dict.fromkeys(("warmup", "weight_decay", "max_grad_norm"), 0)
         for name, bound in least.items():

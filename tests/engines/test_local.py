@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from guerdon.collate import collate
+from guerdon.collate import collate, unique_tokens
 from guerdon.engines.base import NotFinite
 from guerdon.engines.local import LocalEngine, Optim
 from guerdon.likelihoods.autoregressive import Autoregressive
@@ -135,17 +135,18 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
 
 
 def test_memory_of_log_probabilities_does_not_hold_all_logits(monkeypatch):
-    """Chunks are formed one at a time: no tensor of positions x vocabulary exists, in either pass."""
-    import guerdon.likelihoods.autoregressive as likelihood
+    """Chunks are formed one at a time: beyond what is kept, nothing of positions x vocabulary exists in either pass."""
+    from guerdon.likelihoods import vocabulary
 
     seen = []
-    chunk = likelihood._chunk
+    formed = vocabulary._log_probabilities
 
-    def watched(parts, hidden, *rest):
+    def watched(hidden, *rest):
         seen.append(len(hidden))
-        return chunk(parts, hidden, *rest)
+        return formed(hidden, *rest)
 
-    monkeypatch.setattr(likelihood, "_chunk", watched)
+    monkeypatch.setattr(vocabulary, "_log_probabilities", watched)
+    monkeypatch.setattr(vocabulary, "KEPT_ELEMENTS", 5 * 16)
     world = build(grpo)
     engine = world.learner.engines["policy"]
     engine.likelihood = Autoregressive(chunk_elements=5 * 16)
@@ -153,7 +154,7 @@ def test_memory_of_log_probabilities_does_not_hold_all_logits(monkeypatch):
     batch = batch_of(world)
     engine.forward_backward(batch, world.method.terms)
     assert max(seen) == 5
-    assert sum(seen) >= 2 * 5  # every chunk is formed again in the backward pass
+    assert sum(seen) == 2 * len(unique_tokens(batch.select(batch.mask))[0])  # again in the backward pass
 
 
 def test_a_restored_engine_goes_on_with_the_settings_of_now(tmp_path):

@@ -80,16 +80,17 @@ def test_gradient_of_shards_adds_up_to_that_of_the_batch(name):
 
 
 @every_method
-def test_padding_content_changes_nothing(name, monkeypatch):
-    from guerdon.likelihoods import autoregressive, scores
+def test_padding_and_the_fast_path_change_nothing(name, monkeypatch):
+    from guerdon.likelihoods import states
 
     world = build(METHODS[name])
     batch = stale(world)
-    plain = gradient(world, batch)
-    layout = autoregressive.layout
-    for module in (autoregressive, scores):
-        monkeypatch.setattr(module, "layout", lambda batch: layout(batch, pad=9, row_tokens=12))
-    assert distance(plain, gradient(world, batch)) < 1e-5
+    flat = gradient(world, batch)
+    monkeypatch.setattr(states.stack, "find", lambda trunk: None)
+    assert distance(flat, gradient(world, batch)) < 1e-5
+    layout = states.layout
+    monkeypatch.setattr(states, "layout", lambda batch: layout(batch, pad=9, row_tokens=12))
+    assert distance(flat, gradient(world, batch)) < 1e-5
 
 
 @every_method

@@ -11,11 +11,15 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from guerdon.blocks import stack
+from guerdon.blocks.kernels import gathering
 from guerdon.collate import micro_batches
 from guerdon.engines.base import Engine, NotFinite
 from guerdon.likelihoods.autoregressive import Likelihood
-from guerdon.method import Term
+from guerdon.method import Term, Unit
 from guerdon.metrics import Stats, Total, merge, over, peak
+from guerdon.models.heads import trunk_in
+from guerdon.models.size import USUAL_TOKENS, tokens_at_once
 from guerdon.types import Batch
 
 FOLLOWED = "followed.pt"
@@ -56,8 +60,9 @@ class Optim:
 class LocalEngine:
     """A module and its likelihood, with an optimiser unless `optim` is None (frozen).
 
-    tokens_per_micro_batch: padded distinct tokens that go through the model at once. Dropout is switched off: the
-    trainer has to give the log-probabilities that the sampler gave.
+    tokens_per_micro_batch: distinct tokens that go through the model at once, padding included where there is some; 0
+    for as many as `models.size` finds room for. Dropout is switched off: the trainer has to give the
+    log-probabilities that the sampler gave.
     """
 
     def __init__(
@@ -65,12 +70,12 @@ class LocalEngine:
         module: Any,
         likelihood: Likelihood,
         optim: Optim | None = None,
-        tokens_per_micro_batch: int = 4096,
+        tokens_per_micro_batch: int = 0,
     ) -> None:
         self.module = module
         self.likelihood = likelihood
         self.optim = optim
-        self.tokens_per_micro_batch = tokens_per_micro_batch
+        self.tokens_per_micro_batch = tokens_per_micro_batch or _tokens_at_once(module)
         self.steps = 0
         self.trained_tokens = 0
         self.moved = False
@@ -88,7 +93,7 @@ class LocalEngine:
     @torch.no_grad()
     def forward(self, batch: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
         found = {name: torch.zeros(len(batch)) for name in wants}
-        for rows in micro_batches(batch, self.tokens_per_micro_batch):
+        for rows in self._cut(batch):
             out = self.likelihood(self.module, batch.select(rows), wants)
             for name, values in out.items():
                 found[name][rows] = values.float().cpu()
@@ -99,10 +104,14 @@ class LocalEngine:
         active = batch.select(_active(batch, terms))
         stats: list[Stats] = [{"skipped": over(1.0 - _kept(batch, active))}] if len(batch) else []
         unit = _coarsest(terms)
-        for rows in micro_batches(active, self.tokens_per_micro_batch, unit) if len(active) else []:
+        for rows in self._cut(active, unit) if len(active) else []:
             stats.append(self._micro_batch(active.select(rows), terms))
         self.trained_tokens += int((active.mask * active.share).sum().round())
         return merge(stats)
+
+    def _cut(self, batch: Batch, unit: Unit = "sequence") -> list[Tensor]:
+        padded = stack.find(trunk_in(self.module)) is None
+        return micro_batches(batch, self.tokens_per_micro_batch, unit, padded)
 
     def _micro_batch(self, batch: Batch, terms: Sequence[Term]) -> Stats:
         wants = sorted({name for term in terms for name in term.objective.wants})
@@ -120,7 +129,8 @@ class LocalEngine:
         if not torch.isfinite(total):
             raise NotFinite(_not_finite("loss", out, batch))
         if total.requires_grad:
-            total.backward()
+            with gathering():
+                total.backward()
         return stats
 
     def step(self) -> Stats:
@@ -203,6 +213,11 @@ class LocalEngine:
         return {name: tensor for name, tensor in self.module.state_dict().items() if name in names}
 
 
+def _tokens_at_once(module: Any) -> int:
+    known = stack.find(trunk_in(module))
+    return tokens_at_once(len(known.layers), len(known.norm), known.checkpointed) if known else USUAL_TOKENS
+
+
 def _writes_folder(module: Any) -> bool:
     """Whether the module is a plain transformers model, whose own folder format holds all of its weights."""
     return hasattr(module, "save_pretrained") and not hasattr(module, "peft_config")
@@ -255,7 +270,7 @@ def _kept(batch: Batch, active: Batch) -> Tensor:
     return torch.isin(torch.unique(batch.seq), torch.unique(active.seq)).float()
 
 
-def _coarsest(terms: Sequence[Term]) -> Literal["sequence", "group", "batch"]:
+def _coarsest(terms: Sequence[Term]) -> Unit:
     units = {term.objective.unit for term in terms}
     return "batch" if "batch" in units else "group" if "group" in units else "sequence"
 

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
-from guerdon.likelihoods.packing import layout
-from guerdon.models.attention import attention
+from guerdon.likelihoods.states import states
+from guerdon.likelihoods.vocabulary import BY_HAND, Limits, entropy, logp, mean_logp, restrict, statistics
 from guerdon.models.heads import Halves, split
 from guerdon.types import Batch
 
@@ -31,25 +31,10 @@ class Likelihood(Protocol):
     def __call__(self, module: Any, batch: Batch, wants: Sequence[str]) -> Mapping[str, Tensor]: ...
 
 
-def _logp(logprobs: Tensor, chosen: Tensor) -> Tensor:
-    return logprobs.gather(1, chosen[:, None]).squeeze(1)
-
-
-def _entropy(logprobs: Tensor, chosen: Tensor) -> Tensor:
-    """Nats, >= 0; ruled-out tokens (log-probability -inf) add nothing."""
-    return -torch.where(logprobs.isfinite(), logprobs.exp() * logprobs, 0.0).sum(1)
-
-
-def _mean_logp(logprobs: Tensor, chosen: Tensor) -> Tensor:
-    """Mean log-probability over the tokens that could have been chosen."""
-    possible = logprobs.isfinite()
-    return torch.where(possible, logprobs, 0.0).sum(1) / possible.sum(1)
-
-
 Statistic = Callable[[Tensor, Tensor], Tensor]
 """(log-probabilities [C, K], column of the chosen token [C]) -> [C]."""
 
-STATISTICS: dict[str, Statistic] = {"logp": _logp, "entropy": _entropy, "mean_logp": _mean_logp}
+STATISTICS: dict[str, Statistic] = {"logp": logp, "entropy": entropy, "mean_logp": mean_logp}
 
 
 @dataclass(frozen=True)
@@ -68,18 +53,20 @@ class Autoregressive:
         return {name: spread(values, actions, inverse, batch) for name, values in found.items()}
 
     def _statistics(self, parts: Halves, hidden: Tensor, chosen: Batch, wants: Sequence[str]) -> dict[str, Tensor]:
+        if not len(hidden) or not wants:
+            return {name: hidden.new_zeros(len(hidden), dtype=torch.float32) for name in wants}
         size = max(1, self.chunk_elements // int(parts.head.weight.shape[0]))
         target = chosen.inputs["tokens"]
-        temperature, support = chosen.extra.get("temperature"), chosen.extra.get("support")
+        limits = Limits(chosen.extra.get("temperature"), chosen.extra.get("support"))
+        if parts.plain and set(wants) <= set(BY_HAND):
+            columns = statistics(hidden, parts.head.weight, target, limits, wants, size)
+            return dict(zip(wants, columns, strict=True))
         again = torch.is_grad_enabled() and len(hidden) > size
         chunks = []
         for begin in range(0, len(hidden), size):
             cut = slice(begin, begin + size)
-            limits = (None if temperature is None else temperature[cut], None if support is None else support[cut])
-            args = (parts, hidden[cut], target[cut], *limits, wants)
+            args = (parts, hidden[cut], target[cut], limits.cut(cut), wants)
             chunks.append(checkpoint(_chunk, *args, use_reentrant=False) if again else _chunk(*args))
-        if not chunks:
-            return {name: hidden.new_zeros(0, dtype=torch.float32) for name in wants}
         return {name: torch.cat(column) for name, column in zip(wants, zip(*chunks, strict=True), strict=True)}
 
 
@@ -94,30 +81,14 @@ class WithoutAdapters:
             return self.inner(module, batch, wants)
 
 
-def _chunk(
-    parts: Halves,
-    hidden: Tensor,
-    target: Tensor,
-    temperature: Tensor | None,
-    support: Tensor | None,
-    wants: Sequence[str],
-) -> list[Tensor]:
+def _chunk(parts: Halves, hidden: Tensor, target: Tensor, limits: Limits, wants: Sequence[str]) -> list[Tensor]:
     logits = parts.finish(parts.head(hidden)).float()  # [C, V]
-    if temperature is not None:
-        logits = logits / temperature[:, None]
-    if support is not None:
-        logits, target = _restrict(logits, target, support)
+    if limits.temperature is not None:
+        logits = logits / limits.temperature[:, None]
+    if limits.support is not None:
+        logits = restrict(logits, limits.support)
     logprobs = torch.log_softmax(logits, dim=1)
     return [STATISTICS[name](logprobs, target) for name in wants]
-
-
-def _restrict(logits: Tensor, target: Tensor, support: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits with everything outside the support ruled out; a row of -1 keeps the whole vocabulary."""
-    kept = torch.zeros_like(logits, dtype=torch.bool)
-    rows, columns = (support >= 0).nonzero(as_tuple=True)
-    kept[rows, support[rows, columns].long()] = True
-    kept |= (support < 0).all(1, keepdim=True)
-    return logits.masked_fill(~kept, float("-inf")), target
 
 
 def action_states(trunk: Any, config: Any, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
@@ -125,20 +96,11 @@ def action_states(trunk: Any, config: Any, batch: Batch) -> tuple[Tensor, Tensor
 
     An action without a predecessor (the first token of a sequence) has no such state: refused.
     """
-    plan = layout(batch)
-    wanted = batch.mask[plan.first]  # [U]
-    if bool((plan.before[wanted] < 0).any()):
+    found = states(trunk, config, batch)
+    wanted = batch.mask[found.first]  # [U]
+    if bool((found.before[wanted] < 0).any()):
         raise ValueError("the first token of a sequence is marked as sampled: a policy needs a prompt of >= 1 token")
-    device = next(trunk.parameters()).device
-    place = plan.place.to(device)
-    visible = None if plan.visible is None else plan.visible.to(device)
-    states = trunk(
-        input_ids=plan.tokens.to(device),
-        attention_mask=attention(config, visible, place, place, next(trunk.parameters()).dtype),
-        position_ids=place,
-        use_cache=False,
-    ).last_hidden_state  # [R, L, H]
-    return states.flatten(0, 1)[plan.before[wanted].to(device)], plan.first[wanted], plan.inverse
+    return found.at(found.before[wanted]), found.first[wanted], found.inverse
 
 
 def spread(values: Tensor, actions: Tensor, inverse: Tensor, batch: Batch) -> Tensor:

@@ -9,9 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from guerdon.likelihoods.autoregressive import spread
-from guerdon.likelihoods.packing import layout
+from guerdon.likelihoods.states import states
 from guerdon.method import Heads
-from guerdon.models.attention import attention
 from guerdon.models.reward import trunk_of, weight_of
 from guerdon.types import Batch
 
@@ -53,15 +52,6 @@ def overlap(weight: Tensor) -> Tensor:
 
 def reply_states(trunk: Any, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
     """Hidden states [A, H] after each distinct token of a reply, a batch row of each [A], distinct token [N]."""
-    plan = layout(batch)
-    wanted = batch.mask[plan.first]  # [U]
-    parameter = next(trunk.parameters())
-    place = plan.place.to(parameter.device)
-    visible = None if plan.visible is None else plan.visible.to(parameter.device)
-    states = trunk(
-        input_ids=plan.tokens.to(parameter.device),
-        attention_mask=attention(trunk.config, visible, place, place, parameter.dtype),
-        position_ids=place,
-        use_cache=False,
-    ).last_hidden_state  # [R, L, H]
-    return states.flatten(0, 1)[plan.slot[wanted].to(parameter.device)], plan.first[wanted], plan.inverse
+    found = states(trunk, trunk.config, batch)
+    wanted = batch.mask[found.first]  # [U]
+    return found.at(found.slot[wanted]), found.first[wanted], found.inverse

@@ -22,6 +22,13 @@ class Halves(NamedTuple):
     head: Any
     finish: Callable[[Tensor], Tensor]
 
+    @property
+    def plain(self) -> bool:
+        """Whether the logits are hidden states times a weight, and nothing else."""
+        head = self.head
+        hooked = head._forward_hooks or head._forward_pre_hooks
+        return type(head) is nn.Linear and head.bias is None and self.finish is _as_is and not hooked
+
 
 class ValueHead(nn.Module):
     """A language model's trunk with a scalar head: one value per token, in reward units.
@@ -54,6 +61,13 @@ def split(module: Any) -> Halves:
     if head is None:
         raise ValueError(f"{type(model).__name__} has no output layer, so it is not a causal language model")
     return Halves(model.get_decoder(), head, _finisher(model))
+
+
+def trunk_in(module: Any) -> Any:
+    """The trunk of a policy, value model or reward model, adapters in it; any other module itself."""
+    if isinstance(module, ValueHead):
+        return module.trunk
+    return getattr(unwrapped(module), "base_model", module)
 
 
 @torch.no_grad()

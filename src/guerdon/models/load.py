@@ -195,6 +195,7 @@ def _module(source: Path | str, config: Any, dtype: str, attn_implementation: st
             f"random ({', '.join(lacking[:3])}, ...); is it the folder of another kind of model?"
         )
     _train_every_row(module)
+    _out_of_the_file(module)
     return module.eval()
 
 
@@ -232,6 +233,13 @@ def _train_every_row(module: Any) -> None:
     embedding = module.get_input_embeddings()
     if getattr(embedding, "padding_idx", None) is not None:
         embedding.padding_idx = None
+
+
+def _out_of_the_file(module: Any) -> None:
+    """Weights into memory of their own: pages of a mapped file are small, and change when the file is changed."""
+    for parameter in module.parameters():
+        if parameter.device.type == "cpu":
+            parameter.data = parameter.data.clone()
 
 
 def _fetched(load: Any, source: Path | str, **settings: Any) -> Any:

@@ -16,6 +16,10 @@ from guerdon.models import gguf
 from guerdon.models.load import SMOLLM2, resolve
 
 CACHE_BYTES = 1_000_000_000
+ACTIVATION_BYTES = 384_000_000
+KEPT_WIDTHS = 12
+"""Numbers that a layer of `blocks` keeps per token for its backward pass, in widths of the residual stream."""
+MOST_TOKENS, LEAST_TOKENS, USUAL_TOKENS = 2048, 256, 4096
 PROMPT_TOKENS = 32
 """Taken for the length of a prompt where no task says it."""
 
@@ -81,6 +85,12 @@ def decoding_slots(size: Size, tokens: int, number: int) -> int:
     """
     each = (PROMPT_TOKENS + tokens) * size.layers * size.kv_width * number
     return max(16, min(512, CACHE_BYTES // each))
+
+
+def tokens_at_once(layers: int, width: int, checkpointed: bool) -> int:
+    """Tokens to train on at once on a CPU: what ACTIVATION_BYTES hold in float32; more of them are no faster there."""
+    each = layers * width * (1 if checkpointed else KEPT_WIDTHS) * 4
+    return max(LEAST_TOKENS, min(MOST_TOKENS, ACTIVATION_BYTES // each))
 
 
 def header(file: Path) -> dict[str, list[int]]:

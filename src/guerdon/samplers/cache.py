@@ -19,11 +19,15 @@ _GRAIN = 64
 
 @dataclass
 class _Step:
-    """Where one decode step writes and how far it reads: rows [R], positions [R], and the longest row's length."""
+    """Where one decode step writes and how far it reads: rows [R], positions [R], and the longest row's length.
+
+    level: whether all rows are as long as the longest.
+    """
 
     rows: Tensor
     positions: Tensor
     length: int
+    level: bool
 
 
 class _SlotLayer(CacheLayerMixin):
@@ -41,9 +45,13 @@ class _SlotLayer(CacheLayerMixin):
     def update(self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
         """Write one new position per row ([R, heads, 1, head_dim]); returns all that the longest row may read."""
         keys, values, step = self._keys(), self._values(), self.step
-        keys[step.rows, :, step.positions] = key_states[:, :, 0]
-        values[step.rows, :, step.positions] = value_states[:, :, 0]
         rows = key_states.shape[0]
+        if step.level:  # a slice is written several times as fast
+            keys[:rows, :, step.length - 1] = key_states[:, :, 0]
+            values[:rows, :, step.length - 1] = value_states[:, :, 0]
+        else:
+            keys[step.rows, :, step.positions] = key_states[:, :, 0]
+            values[step.rows, :, step.positions] = value_states[:, :, 0]
         return keys[:rows, :, : step.length], values[:rows, :, : step.length]
 
     def put(self, slots: Tensor, keys: Tensor, values: Tensor) -> None:
@@ -83,8 +91,8 @@ class SlotCache(Cache):
     """
 
     def __init__(self, layers: int) -> None:
-        self._slots = [_SlotLayer() for _ in range(layers)]  # type: ignore[no-untyped-call]
-        super().__init__(layers=list(self._slots))
+        self.slots: list[_SlotLayer] = [_SlotLayer() for _ in range(layers)]  # type: ignore[no-untyped-call]
+        super().__init__(layers=list(self.slots))
         self._rows = 0
         self._capacity = 0
 
@@ -93,21 +101,22 @@ class SlotCache(Cache):
         length = states[0][0].shape[-2]
         self._reserve(max(slots) + 1, length, states)
         index = torch.tensor(slots, device=states[0][0].device)
-        for layer, (keys, values) in zip(self._slots, states, strict=True):
+        for layer, (keys, values) in zip(self.slots, states, strict=True):
             layer.put(index, keys, values)
 
     def move(self, source: int, target: int, length: int) -> None:
         """Copy the first `length` positions of row `source` over row `target`."""
-        for layer in self._slots:
+        for layer in self.slots:
             layer.move(source, target, length)
 
     def begin(self, positions: Tensor, length: int) -> None:
         """Announce a step: row i writes at positions[i] ([R]) and nobody reads at or beyond `length`."""
         if length > self._capacity:
-            first = [(layer._keys()[0], layer._values()[0]) for layer in self._slots]
+            first = [(layer._keys()[0], layer._values()[0]) for layer in self.slots]
             self._reserve(self._rows, length, first)
-        step = _Step(torch.arange(positions.shape[0], device=positions.device), positions, length)
-        for layer in self._slots:
+        level = bool((positions == length - 1).all())
+        step = _Step(torch.arange(positions.shape[0], device=positions.device), positions, length, level)
+        for layer in self.slots:
             layer.step = step
 
     def _reserve(self, rows: int, length: int, like: KeysValues) -> None:
@@ -117,7 +126,7 @@ class SlotCache(Cache):
             self._rows = max(rows, 2 * self._rows)
         if length > self._capacity:
             self._capacity = -(-max(length + 1, self._capacity * 3 // 2) // _GRAIN) * _GRAIN
-        for layer, (keys, values) in zip(self._slots, like, strict=True):
+        for layer, (keys, values) in zip(self.slots, like, strict=True):
             layer.reserve(self._rows, self._capacity, keys, values)
 
 

@@ -14,7 +14,9 @@ import torch
 from torch import Tensor, nn
 from transformers.cache_utils import DynamicCache
 
+from guerdon.blocks import decode, stack
 from guerdon.models.attention import attention, check_attention
+from guerdon.models.heads import split
 from guerdon.models.lora import unwrapped
 from guerdon.samplers.cache import KeysValues, SlotCache
 from guerdon.types import IntArray
@@ -45,10 +47,18 @@ class Decoder:
         self._config = config
         self._layers = int(config.num_hidden_layers)
         self.cache = SlotCache(self._layers)
+        self.look()
+
+    def look(self) -> None:
+        """Find out whether the layers are known, which adapters or hooks put on since may have changed."""
+        self._halves = split(self._model)
+        self._stack = None if stack.hooked(self._model) else stack.find(self._halves.trunk)
+        self._head = decode.Head(self._halves.head)
 
     def reset(self) -> None:
         """Give the memory of all rows back."""
         self.cache = SlotCache(self._layers)
+        self.look()
 
     def prefill(self, sequences: Sequence[IntArray]) -> Iterator[tuple[int, Prefilled]]:
         """Index and result of each sequence, in some order; sequences of like length share a forward pass."""
@@ -80,6 +90,10 @@ class Decoder:
         self.cache.begin(where, length)
         places = torch.arange(length, device=device)
         seen = places <= where[:, None]  # [R, length]
+        if self._stack is not None:
+            unseen = torch.zeros(seen.shape).masked_fill_(~seen, float("-inf"))[:, None, None]
+            hidden = decode.step(self._stack, torch.tensor(tokens), where, unseen, self.cache.slots)
+            return self._halves.finish(self._head(hidden))
         out = self._model(
             input_ids=torch.tensor(tokens, device=device)[:, None],
             position_ids=where[:, None],
