@@ -132,9 +132,9 @@ def _gradient(logprobs: Tensor, target: Tensor, asked: dict[str, tuple[Tensor, T
     With p the probabilities and q uniform over what is possible: logp gives 1[target] - p, the mean q - p, and the
     entropy H gives -p (log p + H).
     """
-    onto_p = sum(
-        asked[name][0] for name in ("logp", "mean_logp") if name in asked
-    )  # what every p is taken with, [C, 1]
+    onto_p = logprobs.new_zeros(len(logprobs), 1)  # [C, 1] what every p is taken with
+    for name in {"logp", "mean_logp"} & set(asked):
+        onto_p = onto_p + asked[name][0]
     if "entropy" in asked:
         upstream, value = asked["entropy"]
         possible = logprobs.isfinite()
