@@ -25,7 +25,7 @@ from guerdon.testbeds.exact import oracle_of
 from guerdon.testbeds.figures import KS, exact, sampled
 from guerdon.testbeds.model import Model
 from guerdon.testbeds.sampler import Noise, StepSampler
-from guerdon.types import EMPTY, Group
+from guerdon.types import EMPTY, Group, Task
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Trained:
     curve: tuple[Point, ...]
     log: tuple[Mapping[str, float], ...]
     starved: bool = False
-    """Whether it ended because no group had anything left to learn from."""
+    """Whether it ended because filters left nothing to learn from."""
 
     @property
     def figures(self) -> dict[str, float]:
@@ -89,6 +89,43 @@ def train_arm(
     seed: int,
     budget: Budget,
     *,
+    until: Callable[[Point], bool] | None = None,
+    ks: Sequence[int] = KS,
+    **settings: Any,
+) -> Trained:
+    """Train a method from the seed's initial weights on the seed's order of tasks, the same for every method.
+
+    until: ends training at the first point where it is true. ks: the k of pass@k and of its like. settings: as in
+    `assemble`.
+    """
+    parts = assemble(method, testbed, seed, budget, **settings)
+    keeper = _Keeper(FOREVER, parts=parts, testbed=testbed, budget=budget, until=until, ks=ks)
+    starved = asyncio.run(keeper.run())
+    return Trained(parts.engine.module, parts.start, tuple(keeper.curve), tuple(keeper.log), starved)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What an arm is made of. start: the initial policy, left as it is."""
+
+    source: Rollouts
+    learner: Learner
+    engine: LocalEngine
+    samplers: tuple[StepSampler, ...]
+    start: Model
+
+    @property
+    def sampled(self) -> int:
+        """Symbols that were drawn for learning, those of replies that a filter dropped included."""
+        return sum(sampler.sampled_tokens for sampler in self.samplers)
+
+
+def assemble(
+    method: Method,
+    testbed: Testbed,
+    seed: int,
+    budget: Budget,
+    *,
     lr: float = 0.05,
     optim: Optim | None = None,
     rewards: Sequence[Reward] | None = None,
@@ -97,16 +134,13 @@ def train_arm(
     roles: Mapping[str, Model] = EMPTY,
     noise: Noise | None = None,
     max_lag: int = 0,
-    until: Callable[[Point], bool] | None = None,
-    ks: Sequence[int] = KS,
-) -> Trained:
-    """Train a method from the seed's initial weights on the seed's order of tasks, the same for every method.
+) -> Parts:
+    """Put together the source, the learner and all that a method asks for.
 
     lr: of AdamW, for the policy (a value model has `Role.lr`, or the same); optim: all of the optimiser instead.
     rewards, how: what is learned from, and how it is sampled, instead of the testbed's. start: other initial weights
     (not changed). roles: initial weights of roles by name, where they are not the policy's. noise: what is wrong with
-    the sampler. max_lag: as in `Rollouts`. until: ends training at the first point where it is true. ks: the k of
-    pass@k and of its like.
+    the sampler. max_lag: as in `Rollouts`.
     """
     begin = testbed.policy(seed) if start is None else start
     model = copy.deepcopy(begin)
@@ -114,10 +148,18 @@ def train_arm(
     policy = LocalEngine(model, Autoregressive(), chosen, TOKENS)
     samplers = {"policy": StepSampler(model, noise)}
     engines = {"policy": policy, **_roles(method, model, chosen, roles, samplers)}
+    speakers = tuple({id(one): one for one in samplers.values()}.values())
     scoring = (*(testbed.scoring if rewards is None else rewards), *method.rewards)
     weights = {reward.name: reward.weight for reward in scoring}
+    draw = Shuffled(Listed(testbed.tasks), seed).draw
+
+    def task(i: int) -> Task:
+        if sum(sampler.sampled_tokens for sampler in speakers) >= budget.sampled_tokens:
+            raise Spent
+        return draw(i)
+
     source = Rollouts(
-        tasks=Shuffled(Listed(testbed.tasks), seed).draw,
+        tasks=task,
         samplers=samplers,
         chat=testbed.chat,
         how=how or testbed.how,
@@ -130,11 +172,12 @@ def train_arm(
         max_lag=max_lag,
         seed=seed,
     )
-    speakers = list({id(one): one for one in samplers.values()}.values())
-    keeper = _Keeper(FOREVER, testbed=testbed, engine=policy, samplers=speakers, budget=budget, until=until, ks=ks)
     learner = Learner(method, engines, weights, max_gap=0.0 if noise else MAX_GAP, seed=seed)
-    starved = asyncio.run(keeper.run(source, learner))
-    return Trained(model, begin, tuple(keeper.curve), tuple(keeper.log), starved)
+    return Parts(source, learner, policy, speakers, begin)
+
+
+class Spent(Exception):
+    """The budget was used up before a batch was full, because of groups that filters dropped."""
 
 
 TOKENS = 1 << 20
@@ -168,11 +211,10 @@ def _roles(
 
 @dataclass
 class _Keeper(Drive):
-    """Counts what is used, measures the policy when due, and says when to stop."""
+    """Measures the policy when due, and says when the budget is used."""
 
+    parts: Parts = field(kw_only=True)
     testbed: Testbed = field(kw_only=True)
-    engine: LocalEngine = field(kw_only=True)
-    samplers: Sequence[StepSampler] = field(kw_only=True)
     budget: Budget = field(kw_only=True)
     until: Callable[[Point], bool] | None = field(kw_only=True)
     ks: Sequence[int] = field(kw_only=True)
@@ -180,12 +222,12 @@ class _Keeper(Drive):
     log: list[Mapping[str, float]] = field(default_factory=list)
     rollouts: int = 0
 
-    async def run(self, source: Rollouts, learner: Learner) -> bool:
+    async def run(self) -> bool:
         """Train until the budget is used; whether it ended for want of anything to learn from."""
         await self._measure(self.budget.on_the_way)
         try:
-            await self.train(source, learner)
-        except Starved:
+            await self.train(self.parts.source, self.parts.learner)
+        except (Starved, Spent):
             await self._measure(self.budget.final)
             return True
         return False
@@ -194,30 +236,25 @@ class _Keeper(Drive):
         await super().finish_step(groups, stats)
         self.log.append(values(stats))
         self.rollouts += int(self.log[-1].get("sampled/rollouts", 0))
-        share = self._sampled / self.budget.sampled_tokens
+        share = self.parts.sampled / self.budget.sampled_tokens
         if share >= len(self.curve) / self.budget.points:
             point = await self._measure(self.budget.final if share >= 1 else self.budget.on_the_way)
             self.stopping = share >= 1 or (self.until is not None and self.until(point))
 
     async def _measure(self, samples: int) -> Point:
         if self.testbed.enumerable:
-            figures = exact(oracle_of(self.testbed), self.engine.module, self.ks)
+            figures = exact(oracle_of(self.testbed), self.parts.engine.module, self.ks)
         else:
-            figures = await sampled(self.testbed, self.engine.module, samples, self.ks)
+            figures = await sampled(self.testbed, self.parts.engine.module, samples, self.ks)
         self.curve.append(Point(self._used(), figures))
         return self.curve[-1]
 
-    @property
-    def _sampled(self) -> int:
-        """Symbols that were drawn for learning, those of replies that a filter dropped included."""
-        return sum(sampler.sampled_tokens for sampler in self.samplers)
-
     def _used(self) -> dict[str, float]:
         return {
-            "sampled_tokens": self._sampled,
+            "sampled_tokens": self.parts.sampled,
             "rollouts": self.rollouts,
-            "trained_tokens": self.engine.trained_tokens,
-            "gradient_steps": self.engine.steps,
+            "trained_tokens": self.parts.engine.trained_tokens,
+            "gradient_steps": self.parts.engine.steps,
         }
 
 

@@ -114,6 +114,11 @@ class TabularPolicy(Model):
         for symbol, value in logits.items():
             self.table[self.trunk.row(prompt, prefix), self.symbols.encode(symbol)[0]] = value
 
+    @torch.no_grad()
+    def add(self, prompt: int, prefix: str, symbol: str, amount: float) -> None:
+        """To the logit of a symbol after a prompt and a prefix."""
+        self.table[self.trunk.row(prompt, prefix), self.symbols.encode(symbol)[0]] += amount
+
     def decoding(self, prompts: Sequence[IntArray]) -> Rows:
         return Rows(self.trunk, prompts)
 

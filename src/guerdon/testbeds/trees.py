@@ -25,14 +25,17 @@ def strings(
     length: int = 3,
     ways: int = 4,
     spread: float = 0.0,
+    lift: float = 0.0,
     seed: int = 0,
     winning: tuple[str, ...] | None = None,
 ) -> Testbed:
     """Strings of `length` letters; for each prompt `ways` of them, drawn from `seed`, are worth 1, the others 0.
 
     winning: these win at every prompt instead, such as `FOUR`. spread: deviation of the logits that a policy begins
-    with, drawn from its seed; at 0 all strings are as likely. The best policy is worth 1, and so is every mixture of
-    winning strings: `modes` says how many are left. `Task.data["ways"]` holds them.
+    with, drawn from its seed; lift: what is added to those that go on towards a winning string, from nothing at the
+    first prompt, the hardest, to twice as much at the last. With both at 0 all strings are as likely. The best policy
+    is worth 1, and so is every mixture of winning strings: `modes` says how many are left. `Task.data["ways"]` holds
+    them.
     """
     symbols = Symbols(LETTERS[:letters], prompts=prompts)
     won = [winning or _drawn(letters, length, ways, derive("strings", seed, prompt)) for prompt in range(prompts)]
@@ -43,7 +46,7 @@ def strings(
         tasks=tasks,
         truth=lambda task, text: float(text in task.data["ways"]),
         length=length,
-        policy=table(symbols, length, spread),
+        policy=_lifted(table(symbols, length, spread), won, lift),
         enumerable=True,
     )
 
@@ -60,6 +63,19 @@ def table(
         numbers = torch.Generator().manual_seed(derive("table", seed))
         with torch.no_grad():
             made.table.copy_(spread * torch.randn(made.table.shape, generator=numbers))
+        return made
+
+    return policy
+
+
+def _lifted(
+    begin: Callable[[int], TabularPolicy], won: list[tuple[str, ...]], lift: float
+) -> Callable[[int], TabularPolicy]:
+    def policy(seed: int) -> TabularPolicy:
+        made = begin(seed)
+        for prompt, ways in enumerate(won):
+            for prefix, letter in {(way[:place], letter) for way in ways for place, letter in enumerate(way)}:
+                made.add(prompt, prefix, letter, 2 * lift * prompt / max(1, len(won) - 1))
         return made
 
     return policy

@@ -20,6 +20,9 @@ from guerdon.types import Task
 HELD_OUT = 64
 """Tasks that figures are about."""
 
+BATCH = 64
+"""Demonstrations of one step of teaching."""
+
 
 @lru_cache(maxsize=16)
 def words(
@@ -84,21 +87,24 @@ Rows = Callable[[random.Random, float], Sequence[Demonstration]]
 """(random numbers, share of right ones) -> demonstrations."""
 
 
-def beginner(symbols: Symbols, rows: Rows, skill: float, steps: int, unsure: int = 60) -> Callable[[int], Model]:
+def beginner(symbols: Symbols, rows: Rows, skill: float, steps: int, unsure: int = 100) -> Callable[[int], Model]:
     """What makes a policy of a seed: a small transformer that can do it, and is unsure whether to.
 
     `steps` batches of 64 right demonstrations teach one policy, the same for all seeds; `unsure` batches of which a
-    share `skill` is right, drawn from the seed, make the seed's own of it: at best it is right about as often.
+    share `skill` is right, drawn anew for each from the seed, make the seed's own of it, right about as often.
     """
 
     @lru_cache(maxsize=1)
     def able() -> Model:
-        return taught(SmallPolicy(symbols, 0), rows(random.Random(0), 1.0), steps, 0, lr=6e-3)
+        return taught(SmallPolicy(symbols, 0), rows(random.Random(0), 1.0), steps, 0, batch=BATCH, lr=6e-3)
 
     @lru_cache(maxsize=2)
     def policy(seed: int) -> Model:
         numbers = random.Random(derive("demonstrations", seed))
-        return taught(able(), rows(numbers, skill), unsure, seed, lr=3e-3)
+        shown: list[Demonstration] = []
+        while len(shown) < unsure * BATCH:
+            shown += rows(numbers, skill)
+        return taught(able(), shown, unsure, seed, batch=BATCH, lr=5e-4)
 
     return policy
 
