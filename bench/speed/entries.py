@@ -40,7 +40,6 @@ def environment(ours: bool) -> Mapping[str, str]:
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(BENCH), *([given] if given else [])]),
         "HF_HUB_OFFLINE": "1",
-        "OMP_WAIT_POLICY": "passive",
         "TOKENIZERS_PARALLELISM": "false",
         "TRANSFORMERS_VERBOSITY": "error",
         "TQDM_DISABLE": "1",

@@ -187,8 +187,8 @@ def micro_batches(batch: Batch, tokens: int, unit: Unit = "sequence", padded: bo
     """Rows of each micro-batch: whole groups, longest first, until `tokens` distinct tokens are reached.
 
     padded: whether groups are padded to the longest of their micro-batch; padding then counts, and groups much shorter
-    begin another. A group larger than the budget is cut between sequences where `unit` allows it; a single unit may
-    exceed it.
+    begin another. A group larger than the budget is cut between sequences where `unit` allows it (see `_cut`); a
+    single unit may exceed it.
     """
     if unit == "batch":
         return [torch.arange(len(batch))]
@@ -212,16 +212,22 @@ def _runs(ids: Tensor) -> list[Tensor]:
 
 
 def _cut(batch: Batch, rows: Tensor, tokens: int, unit: Unit) -> list[Tensor]:
-    if unit == "group" or _distinct(batch, rows) <= tokens:
+    """Pieces of a group that hold at most `tokens` distinct ones, or twice those that its sequences share: every piece
+    computes the shared ones again, so that small pieces would cost more than they save."""
+    _, inverse = unique_tokens(batch.select(rows))
+    holders = torch.bincount(inverse)
+    room = max(tokens, 2 * int((holders > 1).sum()))
+    if unit == "group" or len(holders) <= room:
         return [rows]
     pieces: list[list[Tensor]] = []
-    size = 0
-    for sequence in (rows[run] for run in _runs(batch.seq[rows])):
-        if not pieces or size + len(sequence) > tokens:
+    held: set[int] = set()
+    for run in _runs(batch.seq[rows]):
+        own = set(inverse[run].tolist())
+        if not pieces or len(held | own) > room:
             pieces.append([])
-            size = 0
-        pieces[-1].append(sequence)
-        size += len(sequence)
+            held = set()
+        pieces[-1].append(rows[run])
+        held |= own
     return [torch.cat(piece) for piece in pieces]
 
 

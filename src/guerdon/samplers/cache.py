@@ -96,6 +96,10 @@ class SlotCache(Cache):
         self._rows = 0
         self._capacity = 0
 
+    def make_room(self, rows: int, like: KeysValues) -> None:
+        """Rows 0..rows-1 are about to be filled, by sequences about as long as `like`: grown once and not bit by bit."""
+        self._reserve(rows, like[0][0].shape[-2], like)
+
     def put(self, slots: Sequence[int], states: KeysValues) -> None:
         """Copy one sequence's keys and values into each of these rows."""
         length = states[0][0].shape[-2]

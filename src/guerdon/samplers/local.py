@@ -168,6 +168,9 @@ class LocalSampler:
         while rows := self._next_rows():
             requests = list(dict.fromkeys(row.request for row in rows))
             self._prefill([request for request in requests if request.prefilled is None])
+            longest = max(requests, key=lambda request: len(request.prompt))
+            assert longest.prefilled is not None
+            self._decoder.cache.make_room(len(self._rows), longest.prefilled.states)
             logits = []
             for request in requests:
                 mine = [row for row in rows if row.request is request]
