@@ -145,3 +145,19 @@ def test_short_rows_are_not_padded_to_the_long_ones():
     cut = [batch.seq[rows].bincount().tolist() for rows in micro_batches(batch, 10_000)]
     found = [sorted(n for n in rows if n) for rows in cut]
     assert found == [[30, 39, 40], [27], [14], [3, 3], [2, 2, 2]]
+
+
+def episode_of_length(prompt: int, length: int) -> Episode:
+    return episode(Span(np.arange(prompt)), sampled(*range(length)), value=1.0)
+
+
+def test_what_nothing_pads_is_counted_without_padding():
+    batch = collate([[episode_of_length(4, n)] for n in (30, 6, 6, 6, 6)])
+    assert len(micro_batches(batch, 74)) == 2  # the short ones begin another
+    assert [len(rows) for rows in micro_batches(batch, 74, padded=False)] == [74]
+
+
+def test_a_piece_of_a_group_may_be_twice_what_it_shares():
+    batch = collate([[episode_of_length(20, 10) for _ in range(6)]])
+    assert len(micro_batches(batch, 30)) == 3  # 40 at a time: the prompt and two completions
+    assert len(micro_batches(batch, 80)) == 1

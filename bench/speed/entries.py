@@ -34,7 +34,7 @@ def entries(job: Job, peers_python: str) -> dict[str, Entry]:
 
 
 def environment(ours: bool) -> Mapping[str, str]:
-    """Nothing is fetched or shown, threads that wait do not burn what they wait for, and a peer sees no guerdon."""
+    """Nothing is fetched or shown, and a peer sees no guerdon."""
     given = os.environ.get("PYTHONPATH") if ours else None
     return {
         **os.environ,

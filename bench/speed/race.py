@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -65,13 +66,19 @@ def _step(name: str, process: subprocess.Popen[str], pids: Sequence[int]) -> Row
         process.stdin.write("go\n")
         process.stdin.flush()
     except BrokenPipeError:
-        raise Ended(f"{name} ended early, with status {process.wait()}") from None
+        raise _ended(name, process) from None
     for line in process.stdout:
         if line.startswith(MARK):
             others = load.others()
             row: dict[str, Any] = json.loads(line)
             return row if others is None else {**row, "others": others}
-    raise Ended(f"{name} ended early, with status {process.wait()}")
+    raise _ended(name, process)
+
+
+def _ended(name: str, process: subprocess.Popen[str]) -> Ended:
+    status = process.wait()
+    why = " (killed, as systems do that run out of memory)" if status == -signal.SIGKILL else ""
+    return Ended(f"{name} ended early, with status {status}{why}")
 
 
 def _line(number: int, name: str, row: Row, counted: bool) -> str:

@@ -24,11 +24,11 @@ OUTSIDE = "outside"
 AUTOGRAD = ("torch/autograd/", "torch/optim/", "torch/nn/utils/clip_grad.py")
 """Backward passes and optimiser steps, by whom they are asked for."""
 
-OURS = ("guerdon/models/", "guerdon/samplers/", "guerdon/likelihoods/")
+OURS = ("guerdon/blocks/", "guerdon/models/", "guerdon/samplers/", "guerdon/likelihoods/")
 """Folders of guerdon that compute with the model."""
 
 BESIDE = (
-    *("guerdon/models/attention.py", "guerdon/likelihoods/packing.py"),
+    *("guerdon/blocks/layout.py", "guerdon/models/attention.py", "guerdon/likelihoods/packing.py"),
     *("guerdon/samplers/local.py", "guerdon/samplers/request.py", "guerdon/samplers/text.py"),
 )
 """Their files that do not: layouts and masks, scheduling and records of what was sampled."""

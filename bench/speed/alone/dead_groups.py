@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from guerdon.collate import collate
 from guerdon.method import Objective, Term
 from guerdon.models.load import load_policy
 from guerdon.types import Batch, Group, Score
@@ -99,11 +100,11 @@ def whole_terms(ours: Ours) -> tuple[Term, ...]:
 
 
 def gradient(ours: Ours, groups: list[Group], terms: tuple[Term, ...]) -> dict[str, Tensor]:
-    from guerdon.collate import collate
-
     batch = ours.learner.prepare("policy", collate(groups))
     ours.engine.module.zero_grad(set_to_none=True)
-    ours.engine.forward_backward(batch, terms)
+    skipped = ours.engine.forward_backward(batch, terms)["skipped"].value
+    if (skipped > 0) != (terms is ours.learner.method.terms):
+        raise RuntimeError(f"{skipped:.0%} of the sequences were left out; expected none of the whole, and some else")
     named = ours.engine.module.named_parameters()
     return {name: p.grad.clone() for name, p in named if isinstance(p.grad, torch.Tensor)}
 

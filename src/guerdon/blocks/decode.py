@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from guerdon.blocks.kernels import normed, turned
 from guerdon.blocks.stack import Layer, Stack
 
-
 FEW = 64
 """Rows up to which a product is formed as (W x^T)^T; on 32 rows of SmolLM2 it takes 0.8 of the time, on 256 more."""
 

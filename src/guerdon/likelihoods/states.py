@@ -8,6 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from guerdon.blocks import flat, stack
+from guerdon.blocks.layout import lay_out
 from guerdon.likelihoods.packing import layout
 from guerdon.models.attention import attention
 from guerdon.types import Batch
@@ -33,7 +34,7 @@ def states(trunk: Any, config: Any, batch: Batch) -> States:
     """What the trunk of a transformers model computes for a batch, each distinct token once."""
     known = stack.find(trunk)
     if known is not None:
-        row = flat.lay_out(batch)
+        row = lay_out(batch)
         return States(flat.forward(known, row), row.slot, row.before, row.first, row.inverse)
     plan = layout(batch)
     parameter = next(trunk.parameters())

@@ -16,7 +16,7 @@ from guerdon.models import gguf
 from guerdon.models.load import SMOLLM2, resolve
 
 CACHE_BYTES = 1_000_000_000
-ACTIVATION_BYTES = 384_000_000
+ACTIVATION_BYTES = 640_000_000
 KEPT_WIDTHS = 12
 """Numbers that a layer of `blocks` keeps per token for its backward pass, in widths of the residual stream."""
 MOST_TOKENS, LEAST_TOKENS, USUAL_TOKENS = 2048, 256, 4096

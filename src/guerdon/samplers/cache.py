@@ -97,7 +97,7 @@ class SlotCache(Cache):
         self._capacity = 0
 
     def make_room(self, rows: int, like: KeysValues) -> None:
-        """Rows 0..rows-1 are about to be filled, by sequences about as long as `like`: grown once and not bit by bit."""
+        """Rows 0..rows-1 are about to be filled, by sequences about as long as `like`: grow once, not bit by bit."""
         self._reserve(rows, like[0][0].shape[-2], like)
 
     def put(self, slots: Sequence[int], states: KeysValues) -> None:
