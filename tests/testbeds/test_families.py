@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from guerdon.testbeds.bandits import SAFE_OR_RISKY, bandit, best_of, choices
-from guerdon.testbeds.distance import edits, hidden
+from guerdon.testbeds.distance import additive, edits, hidden
 from guerdon.testbeds.doubt import KNOWN, doubt, stated
 from guerdon.testbeds.exact import oracle_of
 from guerdon.testbeds.figures import exact
@@ -35,7 +35,13 @@ LISTED = {
     "lengths": lengths(),
 }
 SAMPLED = {"hidden": hidden()}
-TAUGHT = {"words": words(), "sums": sums(working=0.5, hidden=0.2), "routes": routes(), "reference": reference()}
+TAUGHT = {
+    "words": words(),
+    "sums": sums(working=0.5, hidden=0.2),
+    "routes": routes(),
+    "reference": reference(),
+    "additive": additive(),
+}
 every = pytest.mark.parametrize(
     "testbed", [*LISTED.values(), *SAMPLED.values(), *TAUGHT.values()], ids=lambda b: b.name
 )
@@ -134,6 +140,20 @@ def test_edit_distances_by_hand():
     task = hidden().tasks[0]
     assert hidden().truth(task, task.data["answer"]) == 1.0
     assert hidden().truth(task, "") == 0.0
+
+
+def test_scores_add_up_over_places():
+    testbed = TAUGHT["additive"]
+    task, other = testbed.tasks[0], testbed.tasks[1]
+    best = task.data["answer"]
+    assert testbed.truth(task, best) == pytest.approx(1.0)
+    assert testbed.truth(task, best[:-1]) == testbed.truth(task, best[:-1] + "=") == 0.0
+    spoiled = [testbed.truth(task, best[:at] + letter + best[at + 1 :]) for at in range(6) for letter in "ABCDEF"]
+    assert max(spoiled) == pytest.approx(1.0)
+    assert all(0 <= value <= 1 for value in spoiled)
+    losses = [1 - testbed.truth(task, "A" + best[1:]), 1 - testbed.truth(task, best[:1] + "A" + best[2:])]
+    assert 1 - testbed.truth(task, "AA" + best[2:]) == pytest.approx(sum(losses))
+    assert other.data["asked"] != task.data["asked"]
 
 
 def test_doubt_is_worth_what_is_known():

@@ -14,9 +14,9 @@ from functools import lru_cache
 from guerdon.rollouts.base import derive
 from guerdon.synthetic.domain import below
 from guerdon.testbeds.base import Testbed
+from guerdon.testbeds.beginner import beginner, changed, split
 from guerdon.testbeds.symbols import Symbols
 from guerdon.testbeds.teach import Demonstration
-from guerdon.testbeds.words import beginner, changed, split
 from guerdon.types import Task
 
 DIGITS, BREAK = "0123456789", ";"
@@ -29,7 +29,7 @@ def reference(
     """Sums of two digits, by their last digit; the reasoning is that digit, the sentence `wording` symbols of `choices`
     each with the result written `answers` times at `place`. Worth 1 when reasoning and sentence both say the result.
 
-    skill, steps: of the policy it begins with, see `words.beginner`; wrong demonstrations reason to another digit, and
+    skill, steps: of the policy it begins with, see `beginner`; wrong demonstrations reason to another digit, and
     every sentence says what its reasoning does. `Task.data` holds
     `result` and `reference` (a sentence). `reasoned`: the reasoning is right; `said`: the sentence is; `alike`: the
     sentence is the reference word for word, which the best policy has one time in choices ** wording.

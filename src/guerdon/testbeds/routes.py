@@ -10,9 +10,9 @@ from itertools import permutations, product
 from guerdon.rollouts.base import derive
 from guerdon.synthetic.domain import below
 from guerdon.testbeds.base import Testbed
+from guerdon.testbeds.beginner import HELD_OUT, beginner, changed
 from guerdon.testbeds.symbols import Symbols
 from guerdon.testbeds.teach import Demonstration
-from guerdon.testbeds.words import HELD_OUT, beginner, changed
 from guerdon.types import Task
 
 DIGITS = "123456789"
@@ -26,7 +26,7 @@ def routes(
 
     Worked out from left to right, without precedence. Tasks have at least `least` right replies; `Task.data["ways"]`
     holds them all, and what is measured is the tasks that are learned from, up to 64. skill, steps: of the policy it
-    begins with, see `words.beginner`: it was shown all ways alike, wrong ones with one symbol changed. `distinct@k` and
+    begins with, see `beginner`: it was shown all ways alike, wrong ones with one symbol changed. `distinct@k` and
     `modes` say how many ways are left.
     """
     symbols = Symbols(f"0{DIGITS}+*=.", end=".")

@@ -16,9 +16,9 @@ from typing import Any
 from guerdon.rollouts.base import derive
 from guerdon.synthetic.domain import below
 from guerdon.testbeds.base import Testbed
+from guerdon.testbeds.beginner import at_level, beginner, changed, split
 from guerdon.testbeds.symbols import Symbols
 from guerdon.testbeds.teach import Demonstration
-from guerdon.testbeds.words import at_level, beginner, changed, split
 from guerdon.types import Task
 
 DIGITS = "0123456789"
@@ -39,7 +39,7 @@ def sums(
     """Sums of `least` to `most` numbers of 0 to `biggest`, each count as often; worth 1 when the last number is right.
 
     working: share of the demonstrations that show it. hidden: share of the tasks that hide an operand. skill, steps: of
-    the policy it begins with, see `words.beginner`; wrong demonstrations have one digit changed, or, where an operand
+    the policy it begins with, see `beginner`; wrong demonstrations have one digit changed, or, where an operand
     is hidden, a guess in place of '!'. `right_2` and so on by the count of numbers (`Task.data["level"]`); `flawed`:
     came out right with a step that is wrong or left out; `worked`: showed working; `attempted`: did not abstain;
     `abstained_hidden`: of tasks that hide an operand. The best policy is right wherever nothing is hidden: `best`.
@@ -65,7 +65,7 @@ def sums(
         length=max(longest, len(str(most * biggest))) + 2,
         policy=beginner(symbols, lambda numbers, share: _demonstrations(tasks, working, share, numbers), skill, steps),
         best=1 - shown,
-        traits={**traits, **{f"right_{n}": at_level(n) for n in range(least, most + 1)}},
+        traits={**traits, **{f"right_{n}": at_level(n, truth) for n in range(least, most + 1)}},
     )
 
 
