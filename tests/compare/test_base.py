@@ -101,6 +101,6 @@ def test_comparisons_that_make_no_sense(changes: dict, message: str):
 
 
 def test_the_protocol_is_of_the_shared_options(model: Path, tmp_path: Path):
-    found = comparison(model, tmp_path, temperature=0.5).protocol()
+    found = comparison(model, tmp_path, temperature=0.5).protocol
     assert (found.decoding.temperature, found.decoding.max_tokens, found.items, found.decodes) == (0.5, 4, 3, 4)
     assert found.verifier.startswith("score@")

@@ -53,7 +53,7 @@ def test_an_arm_stops_with_the_step_that_reaches_the_budget(model: Path, tmp_pat
     assert last["tokens"] == said[-1]
     folder = place_of(tmp_path, made.arms[0], 0)
     kept = read_evaluated(folder / DECODES)
-    assert kept.protocol == made.protocol()
+    assert kept.protocol == made.protocol
     assert len(kept.decodes) == 3 * 4
     assert not (folder / "checkpoints").exists()
     assert [event["event"] for event in read_events(folder / "metrics.jsonl")].count("step") == len(said)

@@ -58,7 +58,7 @@ def test_what_a_policy_wrote_stays_text(folder: Path, model: Path, attack: str):
 
 
 def test_few_seeds_are_not_put_in_a_word(folder: Path, model: Path):
-    accuracy, at_4 = in_words(found_in(folder, model))
-    assert accuracy.startswith("accuracy of rloo less grpo: ")
-    assert accuracy.endswith("from 2 seeds, too few to tell")
-    assert at_4.startswith("pass@4 of rloo less grpo: ")
+    first, *others = in_words(found_in(folder, model))
+    assert first.startswith("accuracy of rloo less grpo: ")
+    assert first.endswith("from 2 seeds, too few to tell")
+    assert all(line.startswith(("pass@4 of rloo", "distinct right of rloo")) for line in others)

@@ -226,7 +226,7 @@ def _tell(found: Found, folder: Path, command: str) -> dict[str, Any]:
 
     show(found)
     page, record = folder / "report.html", folder / "compare.json"
-    told = {**as_record(found, folder), "protocol": found.comparison.protocol().as_dict(), "command": command}
+    told = {**as_record(found, folder), "protocol": found.comparison.protocol.as_dict(), "command": command}
     told |= {"commit": commit(), "versions": versions(), "hardware": hardware()}
     told |= {"folder": str(folder), "report": str(page)}
     page.write_text(render(found, folder, command), encoding="utf-8")

@@ -20,7 +20,6 @@ from guerdon.types import EMPTY
 if TYPE_CHECKING:
     from guerdon.evaluation.protocol.base import Protocol
     from guerdon.rewards.base import Reward
-    from guerdon.tasks.base import TaskSet
     from guerdon.types import Task
 
 PARITY = (
@@ -195,8 +194,9 @@ class Comparison:
             if found != value:
                 raise UsageError(f"{arm.spec} has {name} {found!r} and the others {value!r}; arms must share it")
 
-    def task_set(self) -> tuple[TaskSet, list[Task], Reward]:
-        """(the tasks, those that are evaluated on, the scorer)."""
+    @cached_property
+    def held(self) -> tuple[list[Task], Reward]:
+        """(the tasks that are evaluated on, their scorer). ValueError when none are held out."""
         from guerdon.recipes.parts import task_set
         from guerdon.tasks.base import each
 
@@ -204,12 +204,13 @@ class Comparison:
         held = list(each(tasks.heldout, self.items))
         if not held:
             raise ValueError(f"{self.options.tasks} holds out no tasks, so there is nothing to compare on")
-        return tasks, held, tasks.reward
+        return held, tasks.reward
 
+    @cached_property
     def protocol(self) -> Protocol:
         """What all arms are evaluated under."""
         from guerdon.evaluation.protocol.base import protocol_of
 
-        _, held, reward = self.task_set()
+        held, reward = self.held
         o = self.options
         return protocol_of(o.tasks, held, reward, o.sampling(()), self.decodes, chat_template=o.chat_template)

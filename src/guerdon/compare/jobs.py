@@ -13,7 +13,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -111,8 +111,8 @@ def _start(comparison: Comparison, folder: Path) -> bool:
 
 async def _evaluate(comparison: Comparison, parts: Parts, decodes: int) -> Evaluated:
     """The policy as it is now, with the first so many decodes of the protocol."""
-    _, held, reward = comparison.task_set()
-    protocol = Evaluated(comparison.protocol(), ()).first(decodes).protocol
+    held, reward = comparison.held
+    protocol = replace(comparison.protocol, decodes=decodes)
     return await collect(protocol, held, reward, parts.samplers, parts.chat, parts.how.stop_tokens)
 
 

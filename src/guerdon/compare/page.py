@@ -77,10 +77,11 @@ def _words(found: Found) -> str:
 
 
 def in_words(found: Found) -> list[str]:
-    """How each arm differs from the first in accuracy and in pass@m, a sentence each; none for a single seed."""
+    """How each arm differs from the first in what matters most, a sentence each; none for a single seed."""
     lines = []
+    named = [name for name in found.telling if name in ("accuracy", "distinct right") or name.startswith("pass@")]
     for arm in found.comparison.arms[1:]:
-        for metric in found.metrics[:2]:
+        for metric in named:
             one = found.difference(arm, metric)
             if not math.isfinite(one.low):
                 continue
@@ -230,7 +231,7 @@ def _examples(found: Found, folder: Path) -> str:
     arms, seed = found.comparison.arms, found.seeds[0]
     ends = [read_evaluated(place_of(folder, arm, seed) / DECODES).by_item() for arm in arms]
     start = read_evaluated(folder / f"{START}.jsonl").by_item()
-    _, held, _ = found.comparison.task_set()
+    held, _ = found.comparison.held
     prompts = {task.id: task.prompt if isinstance(task.prompt, str) else task.id for task in held}
     head = "".join(f"<th>{escape(name)}</th>" for name in ("item", "start", *(arm.spec for arm in arms)))
     rows = [
@@ -258,7 +259,7 @@ def _texts(decodes: Sequence[Decode]) -> str:
 def _settings(found: Found, command: str) -> str:
     c = found.comparison
     rows = [[name, str(value)] for name, value in {**c.shared, **c.given}.items()]
-    protocol = [[name, str(value)] for name, value in c.protocol().as_dict().items()]
+    protocol = [[name, str(value)] for name, value in c.protocol.as_dict().items()]
     return (
         f"<h2>Settings</h2><p>Made with <code>{escape(command)}</code></p>"
         f"<details><summary>what all arms share</summary>{_table(('', ''), rows)}</details>"
