@@ -95,9 +95,8 @@ def memory_mb(size: Size, o: Options, method: Method) -> dict[str, float]:
     learners = sum(not role.frozen and role.shares is None for role in method.roles.values())
     held = PROMPT_TOKENS + o.max_new_tokens
     rollouts = o.prompts_per_step * o.samples_per_prompt
-    automatic = tokens_at_once(size.layers, size.width, o.gradient_checkpointing)
-    if o.device != "cpu" or o.dtype != "float32":
-        automatic = USUAL_TOKENS
+    flat = o.device == "cpu" and o.dtype == "float32" and not o.gradient_checkpointing
+    automatic = tokens_at_once(size.layers, size.width) if flat else USUAL_TOKENS
     whole = o.prompts_per_step * PROMPT_TOKENS + rollouts * o.max_new_tokens
     at_once = min(o.tokens_per_micro_batch or automatic, whole)
     slots = min(o.slots or decoding_slots(size, o.max_new_tokens, number), rollouts)

@@ -64,7 +64,7 @@ def times(one: nn.Module, x: Tensor) -> Tensor:
 
 
 class Head:
-    """An output layer whose weight is kept in the layout of the CPU's matrix library, packed anew when it has changed.
+    """An output layer whose weight is kept in the layout of the CPU's matrix library. For weights that do not change.
 
     Where there is no such library, or the layer is not plain, it is `times`.
     """
@@ -72,15 +72,12 @@ class Head:
     def __init__(self, one: nn.Module) -> None:
         self._one = one
         self._packed: Tensor | None = None
-        self._of: tuple[int, int] | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
         if type(self._one) is not nn.Linear or self._one.bias is not None or not _packs:
             return times(self._one, x)
-        weight = self._one.weight
-        state = (weight.data_ptr(), weight._version)
-        if state != self._of:
-            self._packed, self._of = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), len(x)), state
+        if self._packed is None:
+            self._packed = torch.ops.mkldnn._reorder_linear_weight(self._one.weight.detach(), len(x))
         out: Tensor = torch.ops.mkldnn._linear_pointwise(x, self._packed, None, "none", [], "")
         return out
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.checkpoint import checkpoint
 
 from guerdon.blocks.kernels import embedded, normed_products, product, rms_norm, rotate, swiglu, swiglu_product
 from guerdon.blocks.layout import Flat
@@ -23,10 +22,7 @@ def forward(stack: Stack, flat: Flat) -> Tensor:
     x: Tensor = stack.embed(flat.tokens) if table is None else embedded(flat.tokens, table)
     cos, sin = stack.angles(flat.place)
     for layer in stack.layers:
-        if stack.checkpointed:
-            x = checkpoint(_layer, stack, layer, x, cos, sin, flat, use_reentrant=False)
-        else:
-            x = _layer(stack, layer, x, cos, sin, flat)
+        x = _layer(stack, layer, x, cos, sin, flat)
     return rms_norm(x, stack.norm, stack.eps)
 
 

@@ -2,7 +2,7 @@
 
 Known: RMS norms before attention and before a SwiGLU, rotary positions, full causal attention, optional biases and
 optional norms of queries and keys (Llama, Mistral without a window, Qwen 2 and 3), in float32 on a CPU. Linear layers
-may carry adapters. Everything else keeps transformers' own forward.
+may carry adapters. Everything else, gradient checkpointing too, keeps transformers' own forward.
 """
 
 from __future__ import annotations
@@ -47,7 +47,6 @@ class Stack:
     width: int
     scale: float
     eps: float
-    checkpointed: bool
 
     def angles(self, place: Tensor) -> tuple[Tensor, Tensor]:
         """Cosines and sines [N, 1, width / 2] of the rotation at positions [N]."""
@@ -73,7 +72,6 @@ def find(trunk: Any) -> Stack | None:
         width=int(attention.head_dim),
         scale=float(attention.scaling),
         eps=float(trunk.norm.variance_epsilon),
-        checkpointed=bool(trunk.gradient_checkpointing and trunk.training),
     )
 
 
@@ -110,10 +108,17 @@ def _usual(config: Any) -> bool:
 def _simple(trunk: Any) -> bool:
     """Whether calling the parts one by one is what calling the trunk would be: float32 on a CPU, nothing hooked in."""
     parameters = list(trunk.parameters())
+    checkpointed = getattr(trunk, "gradient_checkpointing", False) and trunk.training
     plain = all(p.device.type == "cpu" and (p.dtype == torch.float32 or not p.requires_grad) for p in parameters)
     watched = any(p._backward_hooks or p._post_accumulate_grad_hooks for p in parameters)  # type: ignore[attr-defined]
     hooked_in = watched or any(map(hooked, trunk.modules()))
-    return plain and trunk.norm.weight.dtype == torch.float32 and bool(len(trunk.layers)) and not hooked_in
+    return (
+        plain
+        and trunk.norm.weight.dtype == torch.float32
+        and bool(len(trunk.layers))
+        and not hooked_in
+        and not checkpointed
+    )
 
 
 def _layer(layer: Any) -> Layer:

@@ -215,7 +215,7 @@ class LocalEngine:
 
 def _tokens_at_once(module: Any) -> int:
     known = stack.find(trunk_in(module))
-    return tokens_at_once(len(known.layers), len(known.norm), known.checkpointed) if known else USUAL_TOKENS
+    return tokens_at_once(len(known.layers), len(known.norm)) if known else USUAL_TOKENS
 
 
 def _writes_folder(module: Any) -> bool:

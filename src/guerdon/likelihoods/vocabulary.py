@@ -114,7 +114,8 @@ def logp(logprobs: Tensor, chosen: Tensor) -> Tensor:
 
 def entropy(logprobs: Tensor, chosen: Tensor) -> Tensor:
     """Nats, >= 0; ruled-out tokens (log-probability -inf) add nothing."""
-    return -torch.where(logprobs.isfinite(), logprobs.exp() * logprobs, 0.0).sum(1)
+    possible = logprobs.isfinite()  # before the product: the gradient of 0 x -inf is NaN, whatever is made of it later
+    return -(torch.where(possible, logprobs, 0.0) * torch.where(possible, logprobs.exp(), 0.0)).sum(1)
 
 
 def mean_logp(logprobs: Tensor, chosen: Tensor) -> Tensor:

@@ -87,9 +87,9 @@ def decoding_slots(size: Size, tokens: int, number: int) -> int:
     return max(16, min(512, CACHE_BYTES // each))
 
 
-def tokens_at_once(layers: int, width: int, checkpointed: bool) -> int:
+def tokens_at_once(layers: int, width: int) -> int:
     """Tokens to train on at once on a CPU: what ACTIVATION_BYTES hold in float32; more of them are no faster there."""
-    each = layers * width * (1 if checkpointed else KEPT_WIDTHS) * 4
+    each = layers * width * KEPT_WIDTHS * 4
     return max(LEAST_TOKENS, min(MOST_TOKENS, ACTIVATION_BYTES // each))
 
 

@@ -50,7 +50,7 @@ class Decoder:
         self.look()
 
     def look(self) -> None:
-        """Find out whether the layers are known, which adapters or hooks put on since may have changed."""
+        """Weights have changed, and perhaps adapters or hooks: what was made of the weights is made anew."""
         self._halves = split(self._model)
         self._stack = None if stack.hooked(self._model) else stack.find(self._halves.trunk)
         self._head = decode.Head(self._halves.head)

@@ -85,6 +85,7 @@ class LocalSampler:
             with torch.no_grad():
                 self.module.load_state_dict(weights)
         self.version = version
+        self._decoder.look()
         self._stale = any(row is not None for row in self._rows)
         for request in self._queue:
             request.prefilled = None
