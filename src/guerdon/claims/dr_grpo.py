@@ -1,8 +1,8 @@
 """Dr. GRPO: is its gradient unbiased, and do wrong replies stay as short as they were?
 
-`bias` is of the gradient at the start of the ladder (`guerdon.testbeds.ladder`), over 200 batches, in units of the
-exact one. Lengths are learned on `guerdon.testbeds.lengths`: replies are right by their first letter and may go on for
-nothing, up to six symbols, so that what grows is the loss's doing. `long_when_wrong` is the mean length of wrong
+`squared_bias` is of the gradient at the start of the ladder (`guerdon.testbeds.ladder`), over 200 batches, in units of
+the exact one. Lengths are learned on `guerdon.testbeds.lengths`: replies are right by their first letter and may go on
+for nothing, up to six symbols, so that what grows is the loss's doing. `long_when_wrong` is the mean length of wrong
 replies at the end less that of right ones.
 """
 
@@ -36,7 +36,7 @@ CLAIM = Claim(
     arms=(DR, GRPO),
     run=measure,
     expect=(
-        Expect("bias", DR, GRPO, "lower"),
+        Expect("squared_bias", DR, GRPO, "lower"),
         Expect("long_when_wrong", DR, GRPO, "lower"),
         Expect("truth", DR, GRPO, control=True),
     ),

@@ -1,8 +1,8 @@
 """REINFORCE: does following returns alone climb to the top, and does a baseline take away noise without bias?
 
-On the ladder (`guerdon.testbeds.ladder`). `no baseline` has the returns as they are. `bias` and `spread` are of the
-gradient at the start, over 200 batches, in units of the exact gradient (`guerdon.testbeds.gradients`). `before` is the
-policy that both begin with.
+On the ladder (`guerdon.testbeds.ladder`). `no baseline` has the returns as they are. `squared_bias` and `spread` are of
+the gradient at the start, over 200 batches, in units of the exact gradient (`guerdon.testbeds.gradients`). `before` is
+the policy that both begin with.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 On the ladder (`guerdon.testbeds.ladder`). Of the sampler's positions 10% have the logits of their two likeliest symbols
 swapped; log-probabilities are as it really drew. RLOO is what is corrected, as its gradient without that fault is
-unbiased: `bias` is of the gradient at the start, over 300 batches, in units of the exact gradient
+unbiased: `squared_bias` is of the gradient at the start, over 300 batches, in units of the exact gradient
 (`guerdon.testbeds.gradients`). The cap is 2; `by sequence` weighs whole replies. `sound` has no fault.
 """
 
@@ -38,10 +38,10 @@ CLAIM = Claim(
     arms=(TIS, SEQUENCE, PLAIN, SOUND),
     run=measure,
     expect=(
-        Expect("bias", TIS, PLAIN, "lower"),
+        Expect("squared_bias", TIS, PLAIN, "lower"),
         Expect("area", TIS, PLAIN),
-        Expect("bias", SEQUENCE, TIS, "lower", control=True),
-        Expect("bias", SOUND, PLAIN, "lower", control=True),
+        Expect("squared_bias", SEQUENCE, TIS, "lower", control=True),
+        Expect("squared_bias", SOUND, PLAIN, "lower", control=True),
     ),
     source=(*SOURCE, "guerdon.testbeds.gradients", "guerdon.testbeds.sampler", "guerdon.advantages.correction"),
 )

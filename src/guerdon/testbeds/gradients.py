@@ -18,11 +18,12 @@ from guerdon.testbeds.exact import oracle_of
 def gradient_figures(
     method: Method, testbed: Testbed, seed: int, batches: int, prompts: int = 16, samples: int = 8, **settings: Any
 ) -> dict[str, float]:
-    """`bias` and `spread` of a method's gradient at the initial policy of a seed, in units of the exact gradient.
+    """`squared_bias` and `spread` of a method's gradient at the initial policy of a seed, in units of the exact one.
 
-    The best multiple of the exact gradient of the mean truth is what a method is given credit for: bias is how far its
-    mean is from that, less what is to be expected of so many batches (0 at least); spread the distance of one batch
-    from the mean (root of the mean square). settings: as in `assemble`.
+    The best multiple of the exact gradient of the mean truth is what a method is given credit for: the squared bias is
+    the squared distance of its mean from that, less what is to be expected of so many batches, so that it is right on
+    average and may come out below 0; the spread is the distance of one batch from the mean (root of the mean square).
+    settings: as in `assemble`.
     """
     parts = assemble(method, testbed, seed, Budget(1 << 40, prompts, samples), **settings)
     drawn = -asyncio.run(_gradients(parts, batches)).double()  # [B, D], upwards
@@ -31,8 +32,8 @@ def gradient_figures(
     mean = drawn.mean(0)
     fit = (mean @ up) / (up @ up) * up
     noise = drawn.var(0).sum()
-    apart = ((mean - fit).square().sum() - noise / batches).clamp(min=0)
-    return {"bias": float((apart / (fit @ fit)).sqrt()), "spread": float((noise / (fit @ fit)).sqrt())}
+    apart = (mean - fit).square().sum() - noise / batches
+    return {"squared_bias": float(apart / (fit @ fit)), "spread": float((noise / (fit @ fit)).sqrt())}
 
 
 async def _gradients(parts: Parts, batches: int) -> Tensor:
