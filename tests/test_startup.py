@@ -73,7 +73,7 @@ def test_lists_and_plans_need_no_torch(rows: Path):
 
 
 def test_a_mistake_is_told_without_torch():
-    found = run("train grpoo", "train --lrr 1", "claim grpo", "train --steps 0 --dry-run")
+    found = run("train grpoo", "train --lrr 1", "claim nothing", "train --steps 0 --dry-run")
     assert {words: one["heavy"] for words, one in found.items()} == {words: ["numpy"] for words in found}
     assert [one["status"] for one in found.values()] == [1, 2, 1, 1]
 

@@ -17,7 +17,7 @@ def nearest(name: str, known: Iterable[str], most: int = 20) -> str:
     """
     names = sorted(known)
     close = get_close_matches(name, names, n=5, cutoff=0.5)
-    near = next((one for one in close if _near(name, one)), None)
+    near = next((one for one in [*close, *names] if _near(name, one)), None)
     guess = f"; did you mean {near!r}?" if near else "."
     if len(names) <= most:
         return f"{guess} Accepted: {', '.join(names) or 'none'}"
@@ -25,5 +25,7 @@ def nearest(name: str, known: Iterable[str], most: int = 20) -> str:
 
 
 def _near(name: str, other: str) -> bool:
+    """Whether `name` may be meant for `other`, or for what stands behind its family ("family:name")."""
+    other = other if ":" in name else other.rpartition(":")[2]
     swapped = sorted(name) == sorted(other)
     return swapped or SequenceMatcher(None, other, name).ratio() >= (ALIKE if name[:1] == other[:1] else NEAR)
