@@ -24,8 +24,8 @@ COMMANDS = {
     "claim": "claim group-robust-po --quick",
     "reward score": "reward score numeric sums.jsonl --out scored.jsonl",
     "reward eval": "reward eval gold:sums pairs.jsonl",
-    "compare": "compare grpo --budget 60 --seeds 1 --prompts-per-step 2 --items 2 --decodes 2 --on-the-way 1 --points 1 "
-    "--workers 0 --quiet",
+    "compare": "compare grpo --budget 60 --seeds 1 --prompts-per-step 2 --items 2 --decodes 2 --on-the-way 1 "
+    "--points 1 --workers 0 --quiet",
     "report": "report runs/grpo-1",
     "methods": "methods",
     "tasks": "tasks",
