@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from guerdon.models import gguf, lora, memory, tiny
+from guerdon.models import gguf, lora, tiny
 from guerdon.models.lora import Lora
 
 DTYPES = ("float32", "bfloat16", "float16")
@@ -237,7 +237,6 @@ def _train_every_row(module: Any) -> None:
 
 def _out_of_the_file(module: Any) -> None:
     """Weights into memory of their own: pages of a mapped file are small, and change when the file is changed."""
-    memory.keep_freed()
     for parameter in module.parameters():
         if parameter.device.type == "cpu":
             parameter.data = parameter.data.clone()

@@ -13,7 +13,7 @@ from transformers.cache_utils import Cache, CacheLayerMixin
 KeysValues = list[tuple[Tensor, Tensor]]
 """One (keys, values) pair per layer, each [heads, length, head_dim]."""
 
-_GRAIN = 64
+_GRAIN = 16
 """Lengths are reserved in multiples of this many positions."""
 
 
@@ -96,9 +96,9 @@ class SlotCache(Cache):
         self._rows = 0
         self._capacity = 0
 
-    def make_room(self, rows: int, like: KeysValues) -> None:
-        """Rows 0..rows-1 are about to be filled, by sequences about as long as `like`: grow once, not bit by bit."""
-        self._reserve(rows, like[0][0].shape[-2], like)
+    def make_room(self, rows: int, length: int, like: KeysValues) -> None:
+        """Rows 0..rows-1 are about to be filled, and to reach this length soon: grow once, not bit by bit."""
+        self._reserve(rows, length, like)
 
     def put(self, slots: Sequence[int], states: KeysValues) -> None:
         """Copy one sequence's keys and values into each of these rows."""

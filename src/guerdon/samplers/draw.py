@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -56,6 +58,12 @@ class Drawn:
     entropy: list[float] | None = None
     top_ids: IntArray | None = None
     top_logprobs: FloatArray | None = None
+
+    @cached_property
+    def streams(self) -> dict[str, Any]:
+        """What else was asked for, by name, row by row."""
+        found = {name: getattr(self, name) for name in ("support", "entropy", "top_ids", "top_logprobs")}
+        return {name: stream for name, stream in found.items() if stream is not None}
 
 
 def draw(logits: Tensor, rule: Rule, uniforms: Sequence[float]) -> Drawn:

@@ -24,6 +24,9 @@ from guerdon.samplers.draw import Rule, draw
 from guerdon.samplers.request import Request, Row
 from guerdon.types import IntArray
 
+_SOON = 64
+"""Tokens for which new rows get room at once; a row may be allowed many more than it ever takes."""
+
 
 class LocalSampler:
     """Samples from a Hugging Face causal LM (plain or with LoRA) shared with whoever trains it.
@@ -169,9 +172,9 @@ class LocalSampler:
         while rows := self._next_rows():
             requests = list(dict.fromkeys(row.request for row in rows))
             self._prefill([request for request in requests if request.prefilled is None])
-            longest = max(requests, key=lambda request: len(request.prompt))
-            assert longest.prefilled is not None
-            self._decoder.cache.make_room(len(self._rows), longest.prefilled.states)
+            assert requests[0].prefilled is not None
+            soon = max(min(row.limit, row.length + _SOON) for row in rows)
+            self._decoder.cache.make_room(len(self._rows), soon, requests[0].prefilled.states)
             logits = []
             for request in requests:
                 mine = [row for row in rows if row.request is request]

@@ -48,6 +48,7 @@ class Row:
         self.logprobs: list[float] = []
         self._versions: list[int] = []
         self._streams: dict[str, list[Any]] = {}
+        self.limit = self.start + limit
         self._ids = np.concatenate([request.prompt, np.zeros(limit, dtype=np.int64)])
         # Counter-based and keyed by the seed alone: the i-th token always sees the i-th number.
         self._uniforms = np.random.Generator(np.random.Philox(key=int(seed) % 2**128)).random(limit).tolist()
@@ -74,17 +75,15 @@ class Row:
 
     def take(self, drawn: Drawn, index: int, version: int) -> None:
         """Append what was drawn for this row, and see whether that ends it."""
-        token = drawn.tokens[index]
-        self._ids[self.length] = token
+        token, length = drawn.tokens[index], self.length
+        self._ids[length] = token
         self.logprobs.append(drawn.logprobs[index])
         self._versions.append(version)
-        for name in ("support", "entropy", "top_ids", "top_logprobs"):
-            stream = getattr(drawn, name)
-            if stream is not None:
-                self._record(name, stream[index])
+        for name, stream in drawn.streams.items():
+            self._record(name, stream[index])
         if token in self.request.how.stop_tokens or (self._watch is not None and self._watch.push(token)):
             self.stop = "stop"
-        elif self.length == len(self._ids):
+        elif length + 1 == self.limit:
             self.stop = "length"
 
     def _record(self, name: str, value: Any) -> None:
