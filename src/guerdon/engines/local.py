@@ -140,10 +140,12 @@ class LocalEngine:
         if not parameters:
             self.steps += 1
             return {"grad_norm": over(torch.zeros(1))}
-        norm = nn.utils.clip_grad_norm_(parameters, self.optim.max_grad_norm or math.inf)
+        norm = nn.utils.get_total_norm([p.grad for p in parameters])
         if not torch.isfinite(norm):
             self.optimizer.zero_grad(set_to_none=True)
             raise NotFinite(f"the gradient norm is {float(norm)}. {_CAUSES}")
+        if 0 < self.optim.max_grad_norm < norm:  # only then: scaling by 1 reads and writes every gradient too
+            nn.utils.clip_grads_with_norm_(parameters, self.optim.max_grad_norm, norm)
         lr = self.optim.lr * self.optim.factor(self.steps)
         for group in self.optimizer.param_groups:
             group["lr"] = lr
