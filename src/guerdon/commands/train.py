@@ -81,7 +81,7 @@ def _say_what_tiny_is_for(run: Run) -> None:
 
     if not run.tasks or run.options.model != "tiny":
         return
-    known, given = ("arithmetic", *STRINGS), run.options.tasks.partition("?")[0]
+    known, given = ("arithmetic", "near", *STRINGS), run.options.tasks.partition("?")[0]
     if given not in known:
         say(
             f"note: tiny was only taught sums and the rework of words ({', '.join(known)}) and may never get "

@@ -21,4 +21,12 @@ A `Testbed` (`base`) is tasks over `Symbols`, a `truth(task, text)`, perhaps oth
 `TabularPolicy` (a row of logits per prompt and prefix, with a value table beside it for methods that need one) and
 everything else that is a `Model`; `StepSampler` and the real `Autoregressive` likelihood work on all of them. `Oracle`
 (`exact`) lists all replies with their probabilities: `oracle_of(testbed).gradient(model)` is the exact policy gradient.
+
+Families, each in its file: tables in `trees` (several ways to win), `bandits`, `locks` (long replies, steps, hints),
+`shortcuts` (flawed positives), `modes` (thinking or not), `doubt` (abstaining, stated confidence), `lengths`,
+`distance.hidden` (dense rewards); small transformers, able and unsure (`beginner`), in `words`, `sums` (working, hidden
+operands), `routes` (several ways), `reference` (rewards by likelihood), `distance.additive`. `chance.noisy` makes a
+verifier err at known rates, `sampler.swapped` a sampler; `gradients` compares a method's gradient with the exact one.
+What methods of preferences and reward models learn from is no rollout, and no arm: make their `Dataset` by hand, as
+`teach.taught` does for demonstrations.
 """
