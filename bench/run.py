@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import tempfile
@@ -44,6 +45,7 @@ ALL = ("ceilings", "startup", *RACES, *(name for name in ALONE if name not in ("
 
 def main() -> int:
     given = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # an exception, so that what was started is ended too
     unwritten = given.small or given.only
     about = machine()
     with tempfile.TemporaryDirectory() as scratch:

@@ -5,7 +5,6 @@ Tuned: float32 (or the job's type) without gradient checkpointing, and all compl
 
 from __future__ import annotations
 
-import tempfile
 import time
 from typing import Any
 
@@ -60,29 +59,28 @@ def main() -> None:
     rows = [{"prompt": [{"role": "user", "content": text}] if work.model == SMOL else text} for text in texts]
     total = work.prompts * work.group
     micro = work.peer_micro or total
-    with tempfile.TemporaryDirectory() as out:
-        config = GRPOConfig(
-            **common(job, out),
-            per_device_train_batch_size=micro,
-            gradient_accumulation_steps=total // micro,
-            num_generations=work.group,
-            max_completion_length=work.length,
-            beta=0.0,
-            shuffle_dataset=False,
-        )
-        module = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, job.dtype))
-        held = Held(job.device)
-        trainer = Timed(
-            model=module,
-            processing_class=AutoTokenizer.from_pretrained(folder, padding_side="left"),
-            reward_funcs=reward,
-            args=config,
-            train_dataset=Dataset.from_list(rows),
-            callbacks=[held],
-        )
-        trainer.held, trainer.work = held, work
-        trainer.exact = ExactLengths(module, trainer.eos_token_ids, work.length)
-        go(trainer)
+    config = GRPOConfig(
+        **common(job),
+        per_device_train_batch_size=micro,
+        gradient_accumulation_steps=total // micro,
+        num_generations=work.group,
+        max_completion_length=work.length,
+        beta=0.0,
+        shuffle_dataset=False,
+    )
+    module = AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, job.dtype))
+    held = Held(job.device)
+    trainer = Timed(
+        model=module,
+        processing_class=AutoTokenizer.from_pretrained(folder, padding_side="left"),
+        reward_funcs=reward,
+        args=config,
+        train_dataset=Dataset.from_list(rows),
+        callbacks=[held],
+    )
+    trainer.held, trainer.work = held, work
+    trainer.exact = ExactLengths(module, trainer.eos_token_ids, work.length)
+    go(trainer)
 
 
 main()

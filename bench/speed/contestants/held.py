@@ -45,10 +45,10 @@ class Held(TrainerCallback):
         self.turn = Turn(self.device)
 
 
-def common(job: Job, out: str) -> dict[str, Any]:
+def common(job: Job) -> dict[str, Any]:
     """Settings of every trainer: TRL at its fastest here, writing and reporting nothing."""
     return {
-        "output_dir": out,
+        "output_dir": f"{job.scratch}/trl",
         "use_cpu": job.device == "cpu",
         "bf16": job.dtype == "bfloat16",
         "gradient_checkpointing": False,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import asdict
 from typing import Any
 
@@ -29,26 +28,25 @@ def main() -> None:
     text = shown(tokenizer)
     rows = [asdict(pair) for step in range(MOST) for pair in written_pairs(work, step, *text)]
     held = Held(job.device)
-    with tempfile.TemporaryDirectory() as out:
-        settings = {**common(job, out), "per_device_train_batch_size": work.pairs, "max_length": None}
-        given: Any = {"processing_class": tokenizer, "train_dataset": Dataset.from_list(rows), "callbacks": [held]}
-        trainer: Any
-        if job.workload == "DPO":
-            model, reference = (AutoModelForCausalLM.from_pretrained(folder, dtype=dtype) for _ in range(2))
-            config = DPOConfig(**settings, precompute_ref_log_probs=False)
-            trainer = DPOTrainer(model=model, ref_model=reference, args=config, **given)
-        else:
-            model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1, dtype=dtype)
-            model.config.pad_token_id = tokenizer.pad_token_id
-            trainer = RewardTrainer(model=model, args=RewardConfig(**settings), **given)
-        computed = trainer.compute_loss
+    settings = {**common(job), "per_device_train_batch_size": work.pairs, "max_length": None}
+    given: Any = {"processing_class": tokenizer, "train_dataset": Dataset.from_list(rows), "callbacks": [held]}
+    trainer: Any
+    if job.workload == "DPO":
+        model, reference = (AutoModelForCausalLM.from_pretrained(folder, dtype=dtype) for _ in range(2))
+        config = DPOConfig(**settings, precompute_ref_log_probs=False)
+        trainer = DPOTrainer(model=model, ref_model=reference, args=config, **given)
+    else:
+        model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=1, dtype=dtype)
+        model.config.pad_token_id = tokenizer.pad_token_id
+        trainer = RewardTrainer(model=model, args=RewardConfig(**settings), **given)
+    computed = trainer.compute_loss
 
-        def counted(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-            held.count("given", int(inputs["attention_mask"].sum()))
-            return computed(model, inputs, *args, **kwargs)
+    def counted(model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        held.count("given", int(inputs["attention_mask"].sum()))
+        return computed(model, inputs, *args, **kwargs)
 
-        trainer.compute_loss = counted
-        go(trainer)
+    trainer.compute_loss = counted
+    go(trainer)
 
 
 main()
