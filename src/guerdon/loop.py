@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
 
 import torch
 
@@ -13,11 +14,30 @@ from guerdon.metrics import Stats, merge, over
 
 if TYPE_CHECKING:
     from guerdon.learner import Learner
-    from guerdon.runner import Runner
+    from guerdon.rewards.scoring import Fault
     from guerdon.sources import Source
+    from guerdon.types import Group
 
 
-async def train(source: Source, learner: Learner, run: Runner) -> None:
+class Steps(Protocol):
+    """Whom the loop reports to, and who says when it ends: a `Runner` with its folder, or somebody with none."""
+
+    step: int
+    stopping: bool
+
+    @property
+    def steps(self) -> int: ...
+
+    def report_faults(self, faults: Sequence[Fault]) -> None: ...
+
+    def save_evidence(self, groups: list[Group]) -> str:
+        """Keep what a step was about that could not be made; where it lies, as a sentence."""
+        ...
+
+    async def finish_step(self, groups: list[Group], stats: Stats) -> None: ...
+
+
+async def train(source: Source, learner: Learner, run: Steps) -> None:
     """Take, update, publish, report; until the run's steps are done or somebody asked it to stop."""
     async with source:
         while run.step < run.steps and not run.stopping:

@@ -7,7 +7,6 @@ were cut. `Log` is the one stream of events: a JSON line on disk always, and any
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+
+from guerdon.files import write_whole
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -127,9 +128,7 @@ class Log:
     def rewind(self, step: int) -> None:
         """Forget what was logged after `step` steps were done: the resumed run will log it again."""
         kept = [event for event in read_events(self.path) if event.get("step", 0) <= step]
-        aside = self.path.with_suffix(".tmp")
-        aside.write_text("".join(json.dumps(event) + "\n" for event in kept), encoding="utf-8")
-        os.replace(aside, self.path)
+        write_whole(self.path, "".join(json.dumps(event) + "\n" for event in kept))
 
 
 def read_events(path: Path) -> list[Event]:

@@ -6,7 +6,6 @@ Everything that a model or a task wrote is escaped: a completion is data, never 
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,6 +18,7 @@ from guerdon.charts import Curve, chart
 from guerdon.display import learned_from_rows
 from guerdon.evaluation.evaluate import is_right
 from guerdon.evaluation.intervals import paired_difference
+from guerdon.files import write_whole
 from guerdon.metrics import Event, read_events
 from guerdon.run import RunFolder
 from guerdon.store import read_episodes
@@ -52,9 +52,7 @@ def write_report(folder: Path | str) -> Path:
     """Write `report.html` into a run folder and return its path. OSError or ValueError when it is no run folder."""
     run = RunFolder(Path(folder))
     page = render(run.read(), read_events(run.metrics), *heldout(run))
-    aside = run.report.with_suffix(".tmp")
-    aside.write_text(page, encoding="utf-8")
-    os.replace(aside, run.report)
+    write_whole(run.report, page)
     return run.report
 
 

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from guerdon.files import write_whole
 from guerdon.method import Method
 from guerdon.samplers.base import Sampling
 from guerdon.types import EMPTY
@@ -270,11 +271,8 @@ class RunFolder:
     def write(self, run: Run) -> None:
         """Write `run.json`, also over an older one: of a resumed run that was given other arguments."""
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
             record = {**run.describe(), "versions": versions(), "hardware": hardware()}
-            aside = self.record.with_suffix(".tmp")
-            aside.write_text(json.dumps(record, indent=2, default=str) + "\n", encoding="utf-8")
-            os.replace(aside, self.record)
+            write_whole(self.record, json.dumps(record, indent=2, default=str) + "\n")
         except OSError as error:
             raise OSError(f"cannot write the run folder {self.path}: {error}; choose another with --out") from error
 

@@ -107,14 +107,17 @@ def test_a_step_of_decoding_is_that_of_transformers(name, monkeypatch):
 
 
 def test_rows_of_one_length_are_written_as_a_slice_with_the_same_outcome():
-    module, tokens = KNOWN["llama"]().eval(), [11, 12, 13]
-    decoder, one = Decoder(module), Decoder(module)
+    module = KNOWN["llama"]().eval()
+    decoder, ragged = Decoder(module), Decoder(module)
     with torch.inference_mode():
         for _, prefilled in decoder.prefill([np.array([5, 6, 7])]):
-            decoder.cache.put([0, 1, 2], prefilled.states)
-            one.cache.put([0], prefilled.states)
-        together = decoder.step(tokens, [3, 3, 3])
-        torch.testing.assert_close(together[:1], one.step(tokens[:1], [3]), atol=1e-5, rtol=1e-5)
+            decoder.cache.put([0, 1], prefilled.states)
+            ragged.cache.put([0, 1], prefilled.states)
+        level, uneven = decoder.step([11, 12], [3, 3]), ragged.step([11, 12], [3, 2])
+    torch.testing.assert_close(level[0], uneven[0], atol=1e-5, rtol=1e-5)
+    assert not torch.allclose(level[1], uneven[1], atol=1e-3)
+    assert decoder.cache.slots[0].step.level
+    assert not ragged.cache.slots[0].step.level
 
 
 def test_the_output_layer_follows_the_weights_of_a_sampler():

@@ -104,3 +104,9 @@ def test_the_protocol_is_of_the_shared_options(model: Path, tmp_path: Path):
     found = comparison(model, tmp_path, temperature=0.5).protocol
     assert (found.decoding.temperature, found.decoding.max_tokens, found.items, found.decodes) == (0.5, 4, 3, 4)
     assert found.verifier.startswith("score@")
+
+
+def test_a_method_that_learns_from_rows_has_no_budget_of_tokens(model: Path, tmp_path: Path):
+    made = comparison(model, tmp_path, "grpo", "dpo")
+    with pytest.raises(UsageError, match="dpo learns from rows and samples nothing"):
+        made.run(made.arms[1], 0)

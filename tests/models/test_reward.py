@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from guerdon.method import Heads
+from guerdon.models.heads import trunk_in
 from guerdon.models.load import Policy, load_policy
 from guerdon.models.lora import Lora
 from guerdon.models.reward import (
@@ -17,7 +18,6 @@ from guerdon.models.reward import (
     load_reward_model,
     names_of,
     save,
-    trunk_of,
     weight_of,
     with_heads,
 )
@@ -48,7 +48,7 @@ def test_the_trunk_is_the_policys_own_and_the_policy_is_left_alone():
     before = {n: p.clone() for n, p in start.module.named_parameters()}
     made = with_heads(start, HEADS)
     for name, value in start.module.base_model.state_dict().items():
-        assert torch.equal(trunk_of(made.module).state_dict()[name], value)
+        assert torch.equal(trunk_in(made.module).state_dict()[name], value)
     assert all(torch.equal(before[n], p) for n, p in start.module.named_parameters())
     assert start.module.config.pad_token_id == 0
 

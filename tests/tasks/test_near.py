@@ -37,6 +37,6 @@ def test_it_is_known_by_name():
     assert load_tasks("near?within=1").train.task(0, 0).data["level"] == 1
     assert "near" in list_tasks()
     assert "near?within=1" not in list_tasks()
-    for spec in ("near?within=0", "near?level=9", "near?width=2"):
-        with pytest.raises(ValueError, match=r"within|level|width"):
+    for spec in ("near?within=0", "near?within=some", "near?level=9", "near?width=2"):
+        with pytest.raises(ValueError, match=r"within is|level|width"):
             load_tasks(spec)

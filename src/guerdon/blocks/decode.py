@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from guerdon.blocks.kernels import normed, turned
-from guerdon.blocks.stack import Layer, Stack
+from guerdon.blocks.stack import Layer, Stack, plain
 
 FEW = 64
 """Rows up to which a product is formed as (W x^T)^T; on 32 rows of SmolLM2 it takes 0.8 of the time, on 256 more."""
@@ -54,7 +54,7 @@ def _attend(
 
 def times(one: nn.Module, x: Tensor) -> Tensor:
     """A linear layer on rows [R, I]; few rows take the product faster with the weight on the left."""
-    if type(one) is not nn.Linear:
+    if not plain(one):
         out: Tensor = one(x)
         return out
     if len(x) > FEW:
@@ -74,7 +74,7 @@ class Head:
         self._packed: Tensor | None = None
 
     def __call__(self, x: Tensor) -> Tensor:
-        if type(self._one) is not nn.Linear or self._one.bias is not None or not _packs:
+        if not plain(self._one) or self._one.bias is not None or not _packs:
             return times(self._one, x)
         if self._packed is None:
             self._packed = torch.ops.mkldnn._reorder_linear_weight(self._one.weight.detach(), len(x))

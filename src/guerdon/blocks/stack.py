@@ -8,7 +8,7 @@ may carry adapters. Everything else, gradient checkpointing too, keeps transform
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch import Tensor, nn
@@ -80,7 +80,7 @@ def hooked(module: nn.Module) -> bool:
     return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
 
 
-def plain(one: nn.Module) -> bool:
+def plain(one: nn.Module) -> TypeGuard[nn.Linear]:
     """Whether a layer is x W^T + b and nothing else (an adapter's is not)."""
     return type(one) is nn.Linear
 
@@ -94,14 +94,13 @@ def plain_table(one: nn.Module) -> Tensor | None:
 def _usual(config: Any) -> bool:
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
     window = getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True)
-    rotary = (getattr(config, "rope_parameters", None) or {}).get("rope_type", "default")
-    partial = (getattr(config, "rope_parameters", None) or {}).get("partial_rotary_factor", 1.0)
+    rotary = getattr(config, "rope_parameters", None) or {}
     return (
         config.hidden_act in ("silu", "swish")
         and kinds == {"full_attention"}
         and not window
-        and rotary in _ROTARY
-        and partial == 1.0
+        and rotary.get("rope_type", "default") in _ROTARY
+        and rotary.get("partial_rotary_factor", 1.0) == 1.0
     )
 
 
@@ -109,11 +108,11 @@ def _simple(trunk: Any) -> bool:
     """Whether calling the parts one by one is what calling the trunk would be: float32 on a CPU, nothing hooked in."""
     parameters = list(trunk.parameters())
     checkpointed = getattr(trunk, "gradient_checkpointing", False) and trunk.training
-    plain = all(p.device.type == "cpu" and (p.dtype == torch.float32 or not p.requires_grad) for p in parameters)
+    full = all(p.device.type == "cpu" and (p.dtype == torch.float32 or not p.requires_grad) for p in parameters)
     watched = any(p._backward_hooks or p._post_accumulate_grad_hooks for p in parameters)  # type: ignore[attr-defined]
     hooked_in = watched or any(map(hooked, trunk.modules()))
     return (
-        plain
+        full
         and trunk.norm.weight.dtype == torch.float32
         and bool(len(trunk.layers))
         and not hooked_in

@@ -6,7 +6,6 @@ import hashlib
 import importlib
 import importlib.util
 import json
-import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from guerdon.claims.base import BUDGET, Claim, Measured, Results, difference, mean, met, metrics, word
 from guerdon.evaluation.intervals import Interval
+from guerdon.files import write_whole
 
 FOLDER = Path(__file__).parent / "results"
 
@@ -88,11 +88,8 @@ def results_of(found: Mapping[str, Any]) -> Results:
 
 def write(found: Mapping[str, Any], folder: Path = FOLDER) -> Path:
     """Keep a record as `<slug>.json`."""
-    folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{found['slug']}.json"
-    aside = path.with_suffix(".tmp")
-    aside.write_text(json.dumps(found, indent=1, default=str) + "\n", encoding="utf-8")
-    os.replace(aside, path)
+    write_whole(path, json.dumps(found, indent=1, default=str) + "\n")
     return path
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -14,6 +13,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from guerdon.commands.output import Failed, emit, say
+from guerdon.files import write_whole
 from guerdon.keys import REQUIRED, Key, UsageError, check_complete, parse
 
 if TYPE_CHECKING:
@@ -141,10 +141,7 @@ def _settle(folder: Path, comparison: Comparison) -> None:
             )
     elif folder.exists() and any(folder.iterdir()):
         raise FolderTaken(f"{folder} is not empty and holds no comparison; choose another --out")
-    folder.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(".part")
-    aside.write_text(json.dumps(wanted, indent=1) + "\n", encoding="utf-8")
-    os.replace(aside, path)
+    write_whole(path, json.dumps(wanted, indent=1) + "\n")
 
 
 @dataclass

@@ -164,7 +164,7 @@ class Comparison:
         keys = keys_of(find_recipe(arm.recipe))
         wanted = {**self.shared, **self.given}
         lacking = sorted(name for name in self.given if name not in keys)
-        if "data" in keys and lacking:
+        if "data" in keys:
             raise UsageError(f"{arm.spec} learns from rows and samples nothing, so a budget of tokens is none for it")
         if lacking:
             raise UsageError(f"{arm.recipe} does not take --{lacking[0].replace('_', '-')}, which all arms are given")

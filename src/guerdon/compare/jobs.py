@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -24,6 +23,7 @@ from guerdon.evaluation.protocol import metrics
 from guerdon.evaluation.protocol.base import Evaluated
 from guerdon.evaluation.protocol.collect import collect
 from guerdon.evaluation.protocol.store import write_evaluated
+from guerdon.files import write_whole
 from guerdon.judges.outcome import JudgeStopped
 from guerdon.loop import train
 from guerdon.metrics import Event, Sink, read_events
@@ -85,7 +85,9 @@ def do(comparison: Comparison, folder: Path, job: Job, tell: Tell, asked: Callab
     done = _train(comparison, arm, job.seed, RunFolder(place), tell, asked)
     if done is None:
         return False
-    _write(place / RESULT, {"arm": arm.spec, "seed": job.seed, "code": arm.code, **done})
+    write_whole(
+        place / RESULT, json.dumps({"arm": arm.spec, "seed": job.seed, "code": arm.code, **done}, indent=1) + "\n"
+    )
     shutil.rmtree(place / "checkpoints", ignore_errors=True)
     return True
 
@@ -105,7 +107,9 @@ def _start(comparison: Comparison, folder: Path) -> bool:
     found = asyncio.run(_evaluate(comparison, parts, comparison.decodes))
     write_evaluated(folder / f"{START}.jsonl", found)
     first = metrics.figures(found.first(comparison.on_the_way))
-    _write(folder / f"{START}.json", {"evaluation": metrics.as_dict(found), "first": first})
+    write_whole(
+        folder / f"{START}.json", json.dumps({"evaluation": metrics.as_dict(found), "first": first}, indent=1) + "\n"
+    )
     return True
 
 
@@ -201,9 +205,3 @@ def _go_on(paced: Paced) -> None:
         paced.log.rewind(-1)
     looks = [event["marks"] for event in read_events(paced.folder.metrics) if event["event"] == "eval"]
     paced.passed = max(looks, default=0)
-
-
-def _write(path: Path, value: Any) -> None:
-    aside = path.with_suffix(".part")
-    aside.write_text(json.dumps(value, indent=1) + "\n", encoding="utf-8")
-    os.replace(aside, path)

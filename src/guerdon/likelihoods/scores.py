@@ -11,7 +11,8 @@ from torch import Tensor
 from guerdon.likelihoods.autoregressive import spread
 from guerdon.likelihoods.states import states
 from guerdon.method import Heads
-from guerdon.models.reward import trunk_of, weight_of
+from guerdon.models.heads import trunk_in
+from guerdon.models.reward import weight_of
 from guerdon.types import Batch
 
 OVERLAP = "overlap"
@@ -31,7 +32,7 @@ class Scores:
         unknown = [name for name in wants if name not in (*self.heads.names, OVERLAP)]
         if unknown:
             raise KeyError(f"a reward model gives {[*self.heads.names, OVERLAP]}; asked for {unknown}")
-        hidden, actions, inverse = reply_states(trunk_of(module), batch)
+        hidden, actions, inverse = reply_states(trunk_in(module), batch)
         weight = weight_of(module, self.heads).float()
         scores = hidden.float() @ weight.T  # [A, K]
         columns = {name: scores[:, i] for i, name in enumerate(self.heads.names)}

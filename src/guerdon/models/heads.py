@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from guerdon.blocks import stack
 from guerdon.models.lora import unwrapped
 
 
@@ -26,8 +27,7 @@ class Halves(NamedTuple):
     def plain(self) -> bool:
         """Whether the logits are hidden states times a weight, and nothing else."""
         head = self.head
-        hooked = head._forward_hooks or head._forward_pre_hooks
-        return type(head) is nn.Linear and head.bias is None and self.finish is _as_is and not hooked
+        return stack.plain(head) and head.bias is None and self.finish is _as_is and not stack.hooked(head)
 
 
 class ValueHead(nn.Module):

@@ -94,10 +94,6 @@ def names_of(module: Any) -> tuple[str, ...]:
     return tuple(str(labels[i]) for i in range(len(labels)))
 
 
-def trunk_of(module: Any) -> Any:
-    return unwrapped(module).base_model
-
-
 def head_of(module: Any) -> nn.Linear:
     found = unwrapped(module).score
     # peft keeps a trained copy of a module beside the original

@@ -16,8 +16,8 @@ def near(within: int = 3, level: int = 1) -> TaskSet:
     The prompts are those of `arithmetic` of this level, held out alike. within: how far from the sum an answer may be,
     1 to 50: each task has 2 within + 1 right answers. `Task.data["answer"]` lists them, the sum first.
     """
-    if not 1 <= within <= 50:
-        raise ValueError(f"near: within is {within}; expected 1 to 50")
+    if within not in range(1, 51):
+        raise ValueError(f"near: within is {within}; expected a whole number, 1 to 50")
     exact = arithmetic(level)
     return TaskSet(
         "near",

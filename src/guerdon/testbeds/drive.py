@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from guerdon.loop import train
 from guerdon.metrics import Stats
@@ -14,7 +14,6 @@ from guerdon.types import Group
 
 if TYPE_CHECKING:
     from guerdon.learner import Learner
-    from guerdon.runner import Runner
     from guerdon.sources import Source
 
 
@@ -27,7 +26,7 @@ class Drive:
     stopping: bool = False
 
     async def train(self, source: Source, learner: Learner) -> None:
-        await train(source, learner, cast("Runner", self))
+        await train(source, learner, self)
 
     def report_faults(self, faults: Sequence[Fault]) -> None:
         if faults:

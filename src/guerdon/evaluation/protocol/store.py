@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import asdict, fields
 from pathlib import Path
 
 from guerdon.evaluation.protocol.base import Decode, Evaluated, Protocol
+from guerdon.files import write_whole
 
 
 def write_evaluated(path: Path, found: Evaluated) -> None:
     """Write a file whole or not at all."""
     head = {"protocol": found.protocol.as_dict(), "faults": list(found.faults)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_suffix(".part")
     lines = [json.dumps(head), *(json.dumps(asdict(one)) for one in found.decodes)]
-    aside.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    os.replace(aside, path)
+    write_whole(path, "\n".join(lines) + "\n")
 
 
 def read_evaluated(path: Path) -> Evaluated:
